@@ -89,6 +89,7 @@ def build_chain_agent(
     budget: Budget | None = None,
     packages: Sequence[str] | None = None,
     gpus: Gpus = None,
+    weights: Sequence[str] = (),
     preload: Sequence[str] = (),
     prompts: ChainPrompts | None = None,
     checkpointer: Checkpointer = None,
@@ -140,7 +141,7 @@ def build_chain_agent(
     Args:
         model: Any LangChain chat model that calls tools, or the name of one (`openai:gpt-4.1-mini`).
         competition: Prepared.
-        sandbox: Made with `inputs={"input": competition.public_dir}`.
+        sandbox: Made with `inputs={"input": competition.input_dir}`.
         feedback_model: `None` takes `model`.
         memory: The provider; `None` leaves recall, diagnose, judge and filing out of the graph.
         learn: Take episodes in. `False` evaluates on memory as it stands.
@@ -165,6 +166,8 @@ def build_chain_agent(
             name; of another image, `installed_packages(sandbox)` asks it (`langgraft.environments.
             sandboxes.image.packages`), or give your own, also with versions.
         gpus: Of a program, as the sandbox was made; prompts name them.
+        weights: Names of pretrained weights that programs find, as the sandbox was made; prompts name
+            them.
         preload: Modules that the interpreter imports beforehand.
         prompts: `None` takes those that ship.
         checkpointer: Any LangGraph checkpointer.
@@ -193,7 +196,14 @@ def build_chain_agent(
         seconds=seconds,
     )
     run = RunDeps(
-        competition, contents_of(artifacts, folder), workspaces, limits, prices, clock, gpus
+        competition,
+        contents_of(artifacts, folder),
+        workspaces,
+        limits,
+        prices,
+        clock,
+        gpus,
+        tuple(weights),
     )
     prompts, tools = prompts or ChainPrompts(), tool_schemas(browse=browse is not None)
     names = package_names(packages)

@@ -83,6 +83,7 @@ def build_mlab_agent(
     budget: Budget | None = None,
     packages: Sequence[str] | None = None,
     gpus: Gpus = None,
+    weights: Sequence[str] = (),
     prompts: MLABPrompts | None = None,
     checkpointer: Checkpointer = None,
     clock: Callable[[], float] = time.monotonic,
@@ -127,7 +128,7 @@ def build_mlab_agent(
     Args:
         model: Any LangChain chat model, or the name of one (`openai:gpt-4.1-mini`).
         competition: Prepared.
-        sandbox: Made with `inputs={"input": competition.public_dir}`.
+        sandbox: Made with `inputs={"input": competition.input_dir}`.
         feedback_model: `None` takes `model`.
         edit_model: `None` takes `model`.
         memory: The provider; `None` leaves recall, diagnose, judge and filing out of the graph.
@@ -147,6 +148,8 @@ def build_mlab_agent(
             name; of another image, `installed_packages(sandbox)` asks it (`langgraft.environments.
             sandboxes.image.packages`), or give your own, also with versions.
         gpus: Of a program, as the sandbox was made; prompts name them.
+        weights: Names of pretrained weights that programs find, as the sandbox was made; prompts name
+            them.
         prompts: `None` takes those that ship.
         checkpointer: Any LangGraph checkpointer.
         clock: Seconds that go on.
@@ -175,7 +178,14 @@ def build_mlab_agent(
         seconds=seconds,
     )
     run = RunDeps(
-        competition, contents_of(artifacts, folder), workspaces, limits, prices, clock, gpus
+        competition,
+        contents_of(artifacts, folder),
+        workspaces,
+        limits,
+        prices,
+        clock,
+        gpus,
+        tuple(weights),
     )
     editing = chat_model(edit_model, "`edit_model` of build_mlab_agent") or model
     prompts = prompts or MLABPrompts()

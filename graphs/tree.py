@@ -85,6 +85,7 @@ def build_tree_agent(
     budget: Budget | None = None,
     packages: Sequence[str] | None = None,
     gpus: Gpus = None,
+    weights: Sequence[str] = (),
     prompts: TreePrompts | None = None,
     checkpointer: Checkpointer = None,
     clock: Callable[[], float] = time.monotonic,
@@ -141,7 +142,7 @@ def build_tree_agent(
     Args:
         code_model: Any LangChain chat model, or the name of one (`openai:gpt-4.1-mini`).
         competition: Prepared; its board says which way the metric goes.
-        sandbox: Made with `inputs={"input": competition.public_dir}`.
+        sandbox: Made with `inputs={"input": competition.input_dir}`.
         feedback_model: `None` takes `code_model`.
         memory: The provider; `None` leaves recall, diagnose, judge and filing out of the graph.
         learn: Take episodes in. `False` evaluates on memory as it stands.
@@ -162,6 +163,8 @@ def build_tree_agent(
             name; of another image, `installed_packages(sandbox)` asks it (`langgraft.environments.
             sandboxes.image.packages`), or give your own, also with versions.
         gpus: Of a program, as the sandbox was made; prompts name them.
+        weights: Names of pretrained weights that programs find, as the sandbox was made; prompts name
+            them.
         prompts: `None` takes those that ship.
         checkpointer: Any LangGraph checkpointer.
         clock: Seconds that go on.
@@ -197,6 +200,7 @@ def build_tree_agent(
         hours,
         invalid_is_bug,
         clock,
+        tuple(weights),
     )
     policy = policy or AIDEPolicy()
     taught = memory if learn else None

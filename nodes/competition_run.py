@@ -9,17 +9,18 @@ goes on with the run can give memory the bank that the run has.
 import json
 import math
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
 from langgraft._core.canonical import JSON
-from langgraft._core.effects import Call, Program
+from langgraft._core.effects import Call, Program, in_thread
 from langgraft._core.errors import InputError
 from langgraft._core.texts import Prompt
-from langgraft.environments.competitions.attempts import INPUT
+from langgraft.environments.competitions.archives import Unpacked, unpack_archives
+from langgraft.environments.competitions.attempts import INPUT, WEIGHTS
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preview import data_preview
 from langgraft.environments.sandboxes.programs import ExecutionResult, Job, Limits, PythonProgram
@@ -61,9 +62,11 @@ class CompetitionDeps:
 Gpus: TypeAlias = Literal["all"] | int | None
 """Graphics processors of a program: how many, or `all`; `None`: none."""
 
-BOUNDS: Final = "cpus gpus memory workspace limit left steps used time"
+BOUNDS: Final = "cpus gpus memory workspace limit left steps used time weights"
 """Placeholders of the prompt `bounds`."""
 _GPUS: Final = {"None": "none", "all": "all that the machine has"}
+_MOST_WEIGHTS: Final = 60
+"""Names that are told; the rest is to be seen in the folder."""
 _MINUTE: Final = 60
 HOUR: Final = 3600
 
@@ -81,6 +84,8 @@ class Bounds:
     hours: float | None = None
     """Of the whole run; `None`: nothing but the steps ends it."""
     gpus: Gpus = None
+    weights: Sequence[str] = ()
+    """Names of pretrained weights that programs find."""
 
     def text(self, prompt: Prompt, *, done: int, spent: float) -> str:
         """Fill in the prompt `bounds`.
@@ -95,15 +100,38 @@ class Bounds:
         filled = prompt.render(
             cpus=f"{self.limits.cpus:g}",
             gpus=_GPUS.get(str(self.gpus), str(self.gpus)),
-            memory=size_text(self.limits.memory),
-            workspace=size_text(self.limits.workspace),
+            memory=self._memory(),
+            workspace=self._workspace(),
             limit=span(self.seconds),
             left=str(left),
             steps=str(self.steps),
             used=str(100 * (self.steps - left) // self.steps),
             time=self._time(spent),
+            weights=self._weights(),
         )
         return filled.strip()
+
+    def _memory(self) -> str:
+        told = f"{size_text(self.limits.memory)} for all processes together"
+        on_disk = self.limits.workspace_on == "disk"
+        return told if on_disk else f"{told}, with the files that they write"
+
+    def _workspace(self) -> str:
+        told = size_text(self.limits.workspace)
+        on_disk = self.limits.workspace_on == "disk"
+        return f"{told} on disk, and what writes more is stopped" if on_disk else told
+
+    def _weights(self) -> str:
+        """Tell of weights in a line of their own, where there are any."""
+        if not self.weights:
+            return ""
+        shown = ", ".join(self.weights[:_MOST_WEIGHTS])
+        more = len(self.weights) - _MOST_WEIGHTS
+        return (
+            f"\n- Pretrained weights, read-only in ./{WEIGHTS}, that libraries find by name without a"
+            f" network (HF_HOME and TORCH_HOME are set): {shown}"
+            + (f", and {more} more." if more > 0 else ".")
+        )
 
     def _time(self, spent: float) -> str:
         if self.hours is None:
@@ -196,9 +224,11 @@ def beginning(
 
     Raises:
         InputError: The name or the seed is not possible, or programs do not find the data.
+        CompetitionError: An archive of the data is not unpacked, for what it holds or a full disk.
     """
     name = _checked_name(state, what)
-    yield from _probed(deps.competition, sandbox)
+    data: Unpacked = yield in_thread(unpack_archives, deps.competition)
+    yield from _probed(deps.competition, sandbox, data)
     bank = ""
     if memory is not None:
         content: BankContent = yield Call(memory.content, memory.acontent)
@@ -207,7 +237,7 @@ def beginning(
     goes_on = state.get(chain, "") if before and before["episode_id"] == name else ""
     if before and goes_on:
         bank = before["bank"] or bank
-    preview = encodable(data_preview(deps.competition.public_dir))
+    preview = encodable(data_preview(data.folder, notes=data.notes))
     kept = deps.artifacts.keep(preview.encode())
     return Begun(episode_id=name, preview=kept, bank=bank), goes_on
 
@@ -255,7 +285,8 @@ _LARGEST_SEED: Final = 2**63 - 1
 _PROBE_SECONDS: Final = 60.0
 _PROBE: Final = """\
 import os, sys
-print(os.path.getsize(sys.argv[1]))
+for name in sys.argv[1:]:
+    print(os.path.getsize(name), flush=True)
 """
 
 
@@ -274,22 +305,24 @@ def _checked_name(state: Mapping[str, Any], what: str) -> str:
     return name or uuid.uuid4().hex
 
 
-def _probed(competition: Competition, sandbox: Sandbox) -> Program[Call, None]:
-    """Look in the sandbox whether programs will find the data."""
-    path = competition.sample_submission
-    sample = path.relative_to(competition.public_dir).as_posix()
-    program = PythonProgram(_PROBE, name="probe.py", arguments=(f"{INPUT}/{sample}",))
-    job = Job(program, seconds=_PROBE_SECONDS)
+def _probed(competition: Competition, sandbox: Sandbox, data: Unpacked) -> Program[Call, None]:
+    """Look in the sandbox whether programs will find the data, and what archives held."""
+    sample = competition.sample_submission.relative_to(competition.public_dir)
+    paths = [data.folder / sample, *([] if data.witness is None else [data.folder / data.witness])]
+    names = tuple(f"{INPUT}/{path.relative_to(data.folder).as_posix()}" for path in paths)
+    job = Job(PythonProgram(_PROBE, name="probe.py", arguments=names), seconds=_PROBE_SECONDS)
     result: ExecutionResult = yield Call(sandbox.run, sandbox.arun, job)
-    there, wanted = result.stdout.strip(), path.stat().st_size
-    if result.ok and there == str(wanted):
+    seen, sizes = result.stdout.split(), [str(path.stat().st_size) for path in paths]
+    if result.ok and seen == sizes:
         return
-    found = f"{there} bytes" if result.ok else "not there"
+    at = next((at for at, wanted in enumerate(sizes) if seen[at : at + 1] != [wanted]), 0)
+    path, wanted = paths[at], sizes[at]
+    found = f"{seen[at]} bytes" if len(seen) > at else "not there"
     if not result.ok and result.error is None:
         found = f"not known: a program that looks for it ended with {result.exit_code}"
     msg = (
         f"programs must find the data of {competition.id} in ./{INPUT} of the sandbox, but"
-        f" {path.name} is {found} ({wanted} bytes in {competition.public_dir}): make the sandbox"
-        f" with inputs={{{INPUT!r}: competition.public_dir}}"
+        f" {path.name} is {found} ({wanted} bytes in {data.folder}): make the sandbox"
+        f" with inputs={{{INPUT!r}: competition.input_dir}}"
     )
     raise InputError(msg)

@@ -259,6 +259,8 @@ def ended(result: ExecutionResult, seconds: float) -> str:
         return f"it was stopped after {span(seconds)}"
     if result.stopped == "output":
         return "it was stopped for printing too much"
+    if result.stopped == "disk":
+        return "it was stopped for writing more than the workspace holds"
     if result.ok:
         return ""
     if result.oom:
@@ -281,14 +283,17 @@ def with_limit(output: str, exc_type: str | None, exc_value: str | None, *, by_l
 def raised_by(result: ExecutionResult, seconds: float) -> tuple[str | None, str | None]:
     """Name what ended a program as an exception: its class and message.
 
-    A timeout is a `TimeoutError`, as in AIDE's journals, and a program killed for its memory a
-    `MemoryError`: limits raise nothing, and memory files an error by its class.
+    A timeout is a `TimeoutError`, as in AIDE's journals, a program killed for its memory a
+    `MemoryError`, and one stopped for what it wrote to disk the `OSError` of a full one: limits raise
+    nothing, and memory files an error by its class.
     """
     if result.error is not None and not result.timed_out:
         message = encodable(result.error.message)
         return encodable(result.error.type), message[:LONGEST_MESSAGE]
     if result.timed_out:
         return "TimeoutError", f"the program was stopped after {span(seconds)}"
+    if result.stopped == "disk":
+        return "OSError", "[Errno 28] No space left on device"
     if result.oom and not result.ok:
         return "MemoryError", "the program was killed for using too much memory"
     return None, None

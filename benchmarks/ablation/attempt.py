@@ -22,8 +22,7 @@ from langchain_core.tracers.context import register_configure_hook
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON, text_digest
-from langgraft._core.clock import SystemClock
-from langgraft._core.effects import ado, arun
+from langgraft._core.effects import SystemClock, ado, arun
 from langgraft._core.errors import InfrastructureError, InputError, LanggraftError, causes
 from langgraft.benchmarks.ablation.experiment import Build, Experiment, Task
 from langgraft.benchmarks.harness.failures import FailureKind, classify, one_line

@@ -51,13 +51,13 @@ from langgraft.benchmarks.ablation.report import (
 )
 from langgraft.benchmarks.ablation.study import AblationStudy
 from langgraft.benchmarks.comparison.verdicts import FEWEST_RUNS
+from langgraft.benchmarks.harness.budget import CallBudget, Caps
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 from langgraft.benchmarks.harness.models import plan_budget, real_model, run_models
 from langgraft.benchmarks.harness.plans import PreparedPlan, prepare
 from langgraft.benchmarks.harness.progress import PlanOutcome, Progress
 from langgraft.benchmarks.harness.schedule import run_plan, stop_on_signals
 from langgraft.benchmarks.harness.study import SIMULATED, RunSpec, is_simulated
-from langgraft.benchmarks.harness.usage import CallBudget
 from langgraft.benchmarks.harness.verify import sealed_report
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.importing import ImportChoices
@@ -374,9 +374,11 @@ def ablate(
     credit: int = 0,
     against: Path | str | None = None,
     batch: int = 20,
-    workers: int | None = None,
+    concurrency: int | None = None,
     max_calls: int | None = None,
     max_tokens: int | None = None,
+    max_dollars: float | None = None,
+    max_hours: float | None = None,
     name: str = "",
     progress: Progress | None = None,
     **fields: Any,
@@ -393,9 +395,11 @@ def ablate(
             `export_items`, with `@` and the beginning of its SHA-256 if that is to be checked) or
             against the attempts with memory of an earlier run directory, and stop when it is sure.
         batch: Pairs of task and replicate between two looks of such a guard.
-        workers: Runs under way at the same time.
+        concurrency: Attempts under way at the same time; 16 unless said otherwise.
         max_calls: Most calls of a model by name, failed ones included; no other can be capped.
         max_tokens: Most tokens, sent and replied, of a model by name.
+        max_dollars: Most money that a model by name may cost, by the shipped prices.
+        max_hours: After so long no attempt is begun any more.
         name: Where the experiment can be imported from, as `package.module:object`.
         progress: Told what happens.
         **fields: Of `Experiment`, where none is given.
@@ -416,18 +420,27 @@ def ablate(
     study = AblationStudy(experiment, against=held.bank, logged=held.logged)
     prepared = prepare(study, plan)
     folder = Path(out)
-    if workers is not None:
-        check_whole("workers", workers)
+    if concurrency is not None:
+        check_whole("concurrency", concurrency)
     _try_banks(experiment, held.bank)
-    budget = plan_budget(folder, max_calls=max_calls, max_tokens=max_tokens)
-    if budget is not None and not isinstance(experiment.model, str):
+    caps = Caps(calls=max_calls, tokens=max_tokens, dollars=max_dollars, hours=max_hours)
+    named = isinstance(experiment.model, str)
+    if caps.limits_a_model and not named:
         msg = (
-            "`max_calls` and `max_tokens` cap a model by name (`model=…`), which the harness asks; the"
-            " agent's own model, or a simulated one, they cannot stop"
+            "`max_calls`, `max_tokens` and `max_dollars` cap a model by name (`model=…`), which the"
+            " harness asks; the agent's own model, or a simulated one, they cannot stop"
         )
         raise InputError(msg)
+    budget = plan_budget(plan, folder, caps) if named else None
     with _models(prepared, experiment, folder, budget) as model_for:
-        outcome = _run(prepared, folder, model_for, workers, progress)
+        outcome = _run(
+            prepared,
+            folder,
+            model_for,
+            concurrency=concurrency,
+            hours=max_hours,
+            progress=progress,
+        )
     if not outcome.complete:
         told = "; ".join(f"{each.name}: {each.message}" for each in outcome.problems[:3])
         msg = f"not finished: {told or outcome.summary()}; run it again to go on"
@@ -461,16 +474,13 @@ def _run(
     prepared: PreparedPlan[AblationPlan],
     out: Path,
     model_for: Callable[[Any, RunSpec], BaseChatModel],
-    workers: int | None,
-    progress: Progress | None,
+    **choices: Any,
 ) -> PlanOutcome:
     async def work() -> PlanOutcome:
         stop = asyncio.Event()
         main = threading.current_thread() is threading.main_thread()
         with stop_on_signals(stop) if main else ExitStack():
-            return await run_plan(
-                prepared, out, model_for=model_for, workers=workers, progress=progress, stop=stop
-            )
+            return await run_plan(prepared, out, model_for=model_for, stop=stop, **choices)
 
     try:
         asyncio.get_running_loop()

@@ -26,7 +26,8 @@ from langgraft.benchmarks.harness.conversations import (
     Recalled,
     up_to_the_last_learned,
 )
-from langgraft.benchmarks.harness.study import BankPlace, PlanLogReader, RunSpec, deltas_before
+from langgraft.benchmarks.harness.log import deltas_before
+from langgraft.benchmarks.harness.study import BankPlace, PlanLogReader, RunSpec
 from langgraft.environments.text import TextWorldFactory
 from langgraft.memory.model import MemoryDelta
 from langgraft.memory.provider import MemoryProvider

@@ -3,7 +3,8 @@
     <out>/plan.yaml       the plan with every default written out
     <out>/runs.jsonl      the runs it expands to, with their ids
     <out>/manifest.json   digests of both, fingerprints, package versions; written last
-    <out>/plan.lock       held while a process runs the plan
+    <out>/plan.lock       held while a process runs the plan; process-<n>.lock by those that help it
+    <out>/spent.sqlite    calls, tokens and money that real models were asked for, and cost
     <out>/runs/<run_id>/  spec.json, items.jsonl, events.jsonl, DONE.json; where its study wants
                           them, work/ (of items under way) and kept/ (files to look at)
     <out>/report/         what is told of them; digests.json lists all it is and rests on
@@ -51,6 +52,8 @@ from langgraft.benchmarks.harness.study import (
 from langgraft.memory.stores.named import StoreKind, open_store, store_kind
 
 _LOCK = "plan.lock"
+_PROCESS = "process-"
+_ORPHAN_SECONDS = 10.0
 _FIRST_FILES = {_LOCK, "plan.yaml", "runs.jsonl", "runs"}
 _DRAFTS = {".plan.yaml.tmp", ".runs.jsonl.tmp", ".manifest.json.tmp"}
 _NAMED = 3
@@ -70,6 +73,7 @@ def hold_directory(out: Path, prepared: PreparedPlan[Any]) -> Iterator[None]:
     check_directory(out, prepared)
     make_directory(out)
     with locked(out):
+        _await_processes(out)
         check_directory(out, prepared)
         if not (out / "manifest.json").exists():
             _write_first_files(out, prepared)
@@ -84,13 +88,42 @@ def locked(out: Path) -> Iterator[None]:
     Raises:
         RunDirectoryError: Another one does, or the lock cannot be taken.
     """
-    lock = FileLock(str(out / _LOCK), thread_local=False)
-    with disk_errors("take the lock", out / _LOCK):
-        try:
-            lock.acquire(timeout=0)
-        except Timeout as error:
-            msg = "another process is working here; wait for it, or use another directory"
-            raise RunDirectoryError(msg, path=out) from error
+    with ExitStack() as held:
+        with disk_errors("take the lock", out / _LOCK):
+            held.enter_context(_lock(out / _LOCK, 0))
+        yield
+
+
+@contextmanager
+def hold_process(out: Path, number: int) -> Iterator[None]:
+    """Say that a process works in a directory for the one that holds it.
+
+    Raises:
+        RunDirectoryError: Another one does so under the same number, or it cannot be said.
+    """
+    path = out / f"{_PROCESS}{number}.lock"
+    with ExitStack() as held:
+        with disk_errors("take the lock", path):
+            held.enter_context(_lock(path, _ORPHAN_SECONDS))
+        yield
+
+
+def _await_processes(out: Path) -> None:
+    """Wait for those that worked for a process that died: they end as soon as they notice."""
+    for path in sorted(out.glob(f"{_PROCESS}*.lock")):
+        with disk_errors("take the lock", path), _lock(path, _ORPHAN_SECONDS):
+            pass
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _lock(path: Path, seconds: float) -> Iterator[None]:
+    lock = FileLock(str(path), thread_local=False)
+    try:
+        lock.acquire(timeout=seconds)
+    except Timeout as error:
+        msg = "another process is working here; wait for it, or use another directory"
+        raise RunDirectoryError(msg, path=path.parent) from error
     try:
         yield
     finally:
@@ -283,6 +316,24 @@ class Places:
 def places_in_memory(out: Path | None = None) -> Places:
     """Return places that are gone when their runs end; files lie in `out`, where it is given."""
     return Places(None, "memory", "here", out)
+
+
+@contextmanager
+def hold_place_of_process(out: Path, store: str, number: int) -> Iterator[Places]:
+    """Open the store for the banks of a process that works for the one that holds the directory.
+
+    A database that one process has to itself, as `chroma` in the run directory, is there once for each.
+
+    Raises:
+        SettingsError: The store cannot be opened.
+    """
+    spec = f"{INSIDE}:{out / STORE / str(number)}" if store == INSIDE else store
+    kind = store_kind(spec)
+    if kind == DEFAULT_STORE:
+        yield places_in_memory(out)
+        return
+    with open_store(spec) as base:
+        yield Places(base, kind, _directory_label(out), out)
 
 
 @contextmanager

@@ -23,8 +23,9 @@ from langchain_core.outputs import ChatResult
 from pydantic import BaseModel
 
 from langgraft._core.canonical import JSON
-from langgraft._core.clock import Clock, SystemClock
+from langgraft._core.effects import Clock, SystemClock
 from langgraft._core.errors import BudgetExceededError, InfrastructureError, InputError
+from langgraft.benchmarks.harness.budget import CallBudget, Price
 from langgraft.benchmarks.harness.cache import ResponseCache, key_text, request_key
 from langgraft.benchmarks.harness.failures import Failure, FailureKind, classify
 from langgraft.benchmarks.harness.replies import (
@@ -37,7 +38,7 @@ from langgraft.benchmarks.harness.replies import (
     settled,
     tokens_of,
 )
-from langgraft.benchmarks.harness.usage import CallBudget, TokenCounts, asking_node, current_meters
+from langgraft.benchmarks.harness.usage import TokenCounts, asking_node, current_meters
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,7 @@ class Exchange:
     Attributes:
         reply: The answer, once there is one.
         delay: Seconds to wait before the next attempt.
+        failure: How the last attempt failed, if it did.
     """
 
     def __init__(
@@ -188,6 +190,7 @@ class Exchange:
         """
         self.reply: ChatResult | None = None
         self.delay = 0.0
+        self.failure: Failure | None = None
         self._rules = rules
         self._reached = reached
         self._meters = current_meters()
@@ -196,8 +199,10 @@ class Exchange:
         self._reason = ""
         self._started = rules.timing.clock.monotonic()
         self._prompt_tokens = 0
+        self._price: Price | None = None
         if rules.budget is not None:
             self._prompt_tokens = count_tokens_approximately(messages)
+            self._price = rules.budget.price(str(rules.identity.get("model", "")))
         self._request = ""
         kept_apart = any(meter.ledger is not None for meter in self._meters)
         if rules.cache is not None or kept_apart:
@@ -218,10 +223,11 @@ class Exchange:
             InputError: The provider refuses for good, and would refuse everything alike.
             InfrastructureError: The provider failed for longer than the policy bears with.
         """
-        reserved = self._reserve()
-        used, billed = 0, TokenCounts()
+        reserved, set_aside = self._reserve()
+        used = billed = TokenCounts()
         call, self._reason = Attempt(), "cancelled"
         self._attempts += 1
+        self.failure = None
         for meter in self._meters:
             meter.count_attempt()
         with sent_calls() as sent:
@@ -229,7 +235,7 @@ class Exchange:
                 yield call
                 assert call.result is not None
                 billed = tokens_of(call.result) or TokenCounts()
-                used = billed.total or self._estimate(call.result)
+                used = billed if billed.total else self._estimate(call.result)
                 self._reason = ""
                 self._replied(settled(call.result))
             except (InputError, InfrastructureError, BudgetExceededError):
@@ -240,26 +246,26 @@ class Exchange:
                 # What no client could read has been paid for all the same.
                 told = sum((each.tokens or TokenCounts() for each in sent), TokenCounts())
                 billed = billed if billed.total else told
-                self._settle(reserved, used or billed.total, billed)
+                used = used if used.total else billed
+                cost = 0 if self._price is None else self._price.of(used)
+                if self._rules.budget is not None:
+                    self._rules.budget.settle(reserved, used.total, set_aside=set_aside, cost=cost)
                 for meter in self._meters:
+                    meter.count_billed(billed, cost)
                     meter.note_calls([each.id for each in sent], self._reason, billed)
 
-    def _reserve(self) -> int:
-        tokens = self._prompt_tokens + self._rules.max_completion
+    def _reserve(self) -> tuple[int, int]:
+        """Set aside the most tokens and picodollars that the call may take."""
+        prompt, most = self._prompt_tokens, self._rules.max_completion
+        cost = 0 if self._price is None else self._price.cost(prompt, most)
         if self._rules.budget is not None:
-            self._rules.budget.reserve(tokens)
-        return tokens
+            self._rules.budget.reserve(prompt + most, cost)
+        return prompt + most, cost
 
-    def _settle(self, reserved: int, used: int, billed: TokenCounts) -> None:
-        if self._rules.budget is not None:
-            self._rules.budget.settle(reserved, used)
-        for meter in self._meters:
-            meter.count_billed(billed)
-
-    def _estimate(self, result: ChatResult) -> int:
+    def _estimate(self, result: ChatResult) -> TokenCounts:
         """Guess, for the caps, what a call cost whose provider does not say."""
         replies = [generation.message for generation in result.generations]
-        return self._prompt_tokens + count_tokens_approximately(replies)
+        return TokenCounts(self._prompt_tokens, count_tokens_approximately(replies))
 
     def _replied(self, result: ChatResult) -> None:
         failure = failure_in(result)
@@ -286,6 +292,7 @@ class Exchange:
         self, failure: Failure, error: Exception | None, *, tokens: TokenCounts | None = None
     ) -> None:
         """Turn a failure into an empty reply, a delay, or an error."""
+        self.failure = failure
         answered = not failure.unreachable and failure.kind is not FailureKind.UNKNOWN
         self._reached.ever = self._reached.ever or answered
         delay = self._next_delay(failure)

@@ -13,8 +13,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.canonical import JSON, canonical_json
-from langgraft._core.clock import Clock, SystemClock
-from langgraft._core.effects import drive
+from langgraft._core.effects import Clock, SystemClock, drive
 from langgraft._core.errors import (
     BudgetExceededError,
     InfrastructureError,
@@ -25,6 +24,7 @@ from langgraft._core.errors import (
 from langgraft._core.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.directory import Places, places_in_memory
 from langgraft.benchmarks.harness.failures import one_line
+from langgraft.benchmarks.harness.inflight import Slots
 from langgraft.benchmarks.harness.log import (
     EventWriter,
     LogContent,
@@ -251,8 +251,6 @@ T = TypeVar("T")
 ModelFor: TypeAlias = Callable[[Any, RunSpec], BaseChatModel]
 """Makes the model for a plan and one of its runs."""
 
-DEFAULT_PARALLEL_ITEMS = 4
-
 
 @dataclass(frozen=True)
 class Execution:
@@ -262,8 +260,8 @@ class Execution:
     out: Path
     """The run directory; its lock is held."""
     model_for: ModelFor
-    parallel_items: int = DEFAULT_PARALLEL_ITEMS
-    """How many items of a run with a frozen bank may run side by side."""
+    slots: Slots = field(default_factory=lambda: Slots(1))
+    """Room for items under way, of all runs together."""
     progress: Progress = field(default_factory=NoProgress)
     clock: Clock = field(default_factory=SystemClock)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
@@ -286,7 +284,8 @@ async def execute_run(
     Args:
         execution: What the runs of the plan share.
         run: The run; its source must have come as far as it needs.
-        on_commit: Called with the number of committed items after each commit.
+        on_commit: Called with the number of committed items once the run is opened, and after each
+            commit.
 
     Returns:
         How the run ended. A failing infrastructure and an exhausted budget end it without an
@@ -322,13 +321,12 @@ class _Execution:
         self._run = run
         self._stream = stream
         self._on_commit = on_commit
-        self._width = execution.parallel_items if run.spec.frozen else 1
+        self._width = execution.slots.size if run.spec.frozen else 1
 
     async def work(self) -> RunOutcome:
         if self._stream.dropped:
             text = f"dropped {self._stream.dropped} bytes of an unfinished record"
             self._report("note", text=text)
-        self._on_commit(self._stream.committed)
         if self._stream.committed < self._run.length:
             self._stream.note("store", self._shared.places.kind)
             stopped = await self._work_in_session()
@@ -359,6 +357,7 @@ class _Execution:
     async def _work_at(self, place: BankPlace) -> None:
         await in_thread(_remove_work, place, range(self._stream.committed))  # of a killed process
         session = await self._open_session(place)
+        self._on_commit(self._stream.committed)
         try:
             await self._work_items(session, place)
         finally:
@@ -393,8 +392,8 @@ class _Execution:
             self._report("note", text=text)
 
     async def _work_items(self, session: RunSession, place: BankPlace) -> None:
-        """Keep up to `width` items under way; commit them in the order of their index."""
-        window: deque[asyncio.Task[tuple[ItemOutcome, float]]] = deque()
+        """Keep up to `width` items under way or waiting for a slot; commit them in order."""
+        window: deque[asyncio.Task[tuple[ItemOutcome, float] | None]] = deque()
         try:
             while self._may_start(len(window)) or window:
                 if self._may_start(len(window)):
@@ -402,8 +401,10 @@ class _Execution:
                     window.append(asyncio.create_task(self._run_item(session, index)))
                     continue
                 item_id = self._run.spec.item_ids[self._stream.committed]
-                outcome, seconds = await window[0]
-                await in_thread(self._commit, outcome, seconds, place)
+                ended = await window[0]
+                if ended is None:  # nor do those after it start any more
+                    break
+                await in_thread(self._commit, *ended, place)
                 window.popleft()
                 self._report("item", text=item_id)
                 self._on_commit(self._stream.committed)
@@ -420,12 +421,17 @@ class _Execution:
         left = self._run.length - self._stream.committed - under_way
         return left > 0 and under_way < self._width and not self._shared.stop.is_set()
 
-    async def _run_item(self, session: RunSession, index: int) -> tuple[ItemOutcome, float]:
+    async def _run_item(self, session: RunSession, index: int) -> tuple[ItemOutcome, float] | None:
+        """Work through an item once there is a slot, unless somebody asked to stop meanwhile."""
         item_id = self._run.spec.item_ids[index]
         clock = self._shared.clock
-        started = clock.monotonic()
-        outcome = await self._guard_item(session.run_item(index, item_id), item_id)
-        return outcome, clock.monotonic() - started
+        # A stream that learns goes first: all that is tested afterwards waits for it.
+        async with self._shared.slots.held(rank=int(self._run.spec.frozen)):
+            if self._shared.stop.is_set():
+                return None
+            started = clock.monotonic()
+            outcome = await self._guard_item(session.run_item(index, item_id), item_id)
+            return outcome, clock.monotonic() - started
 
     async def _guard_item(
         self, item: Coroutine[Any, Any, ItemOutcome], item_id: str

@@ -22,16 +22,18 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from langgraft._core.canonical import JSON, canonical_json
-from langgraft._core.clock import Clock
+from langgraft._core.effects import Clock
 from langgraft._core.errors import InputError, PlanError, RunDirectoryError
 from langgraft._core.files import disk_errors, each_whole_line, read_bytes, whole_lines, write_all
 from langgraft._core.untrusted import check_number, load_json
 from langgraft.benchmarks.harness.study import (
     EarlierRun,
+    PlanLogReader,
     PlannedRun,
     RunGraph,
     RunSpec,
@@ -505,3 +507,12 @@ def fold_log(deltas: list[MemoryDelta], path: Path) -> BankContent:
     except InputError as error:
         msg = f"the deltas do not fold: {error}"
         raise RunDirectoryError(msg, path=path) from error
+
+
+def deltas_before(log: PlanLogReader, run: RunSpec) -> list[MemoryDelta]:
+    """Return the deltas of the bank that a run started from, the oldest first."""
+    if run.source is None:
+        return []
+    source = next(each for each in log.runs if each.name == run.source.run)
+    own = log.deltas(source.name)[: run.source.items]
+    return [*deltas_before(log, source), *chain.from_iterable(own)]

@@ -27,7 +27,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
@@ -44,6 +44,7 @@ from langchain_core.tools import BaseTool
 from pydantic import Field, PrivateAttr
 
 from langgraft._core.errors import InputError, SettingsError
+from langgraft.benchmarks.harness.budget import SPENT, CallBudget, Caps
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.exchange import (
     Exchange,
@@ -53,6 +54,7 @@ from langgraft.benchmarks.harness.exchange import (
     Timing,
 )
 from langgraft.benchmarks.harness.failures import one_line
+from langgraft.benchmarks.harness.inflight import NO_LIMIT, CallLimit, CallLimits
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 from langgraft.benchmarks.harness.replies import bounded_clients
 from langgraft.benchmarks.harness.study import (
@@ -64,7 +66,6 @@ from langgraft.benchmarks.harness.study import (
     Study,
     check_server_url,
 )
-from langgraft.benchmarks.harness.usage import CallBudget
 from langgraft.nodes.node import SAMPLE
 
 TIMEOUT_SECONDS = 300.0
@@ -94,6 +95,8 @@ class MeteredChatModel(BaseChatModel):
     """How patient to be."""
     timing: Timing = Field(default_factory=Timing)
     """Clock and sleep."""
+    limits: CallLimits = Field(default_factory=lambda: CallLimits(NO_LIMIT))
+    """How many calls may be in flight to each server, of all models that share it."""
     max_completion: int = 0
     """Most tokens of a reply, set aside before a call under a cap on tokens; 0 if unknown."""
     call_seconds: float | None = CALL_SECONDS
@@ -172,7 +175,7 @@ class MeteredChatModel(BaseChatModel):
             if self.inner.rate_limiter:
                 self.inner.rate_limiter.acquire()
             call = partial(self.inner._generate, messages, stop, run_manager, **kwargs)  # noqa: SLF001
-            with exchange.attempt() as attempt:
+            with self._limit.held(), self._watched(exchange), exchange.attempt() as attempt:
                 attempt.result = _within(self.call_seconds, call)
         return exchange.reply
 
@@ -189,12 +192,31 @@ class MeteredChatModel(BaseChatModel):
                 await self.timing.asleep(exchange.delay)
             if self.inner.rate_limiter:
                 await self.inner.rate_limiter.aacquire()
-            with exchange.attempt() as attempt:
-                async with _deadline(self.call_seconds):
-                    attempt.result = await self.inner._agenerate(  # noqa: SLF001
-                        messages, stop, run_manager, **kwargs
-                    )
+            async with self._limit.aheld():
+                with self._watched(exchange), exchange.attempt() as attempt:
+                    async with _deadline(self.call_seconds):
+                        attempt.result = await self.inner._agenerate(  # noqa: SLF001
+                            messages, stop, run_manager, **kwargs
+                        )
         return exchange.reply
+
+    @property
+    def _limit(self) -> CallLimit:
+        url = self.identity.get("base_url")
+        return self.limits.of(str(url or self._llm_type))
+
+    @contextmanager
+    def _watched(self, exchange: Exchange) -> Iterator[None]:
+        """Tell the limit how a call ended."""
+        clock = self.timing.clock
+        started = clock.monotonic()
+        try:
+            yield
+        finally:
+            if exchange.failure is not None:
+                self._limit.failed(exchange.failure)
+            elif exchange.reply is not None:
+                self._limit.replied(clock.monotonic() - started)
 
     def bind_tools(
         self,
@@ -216,7 +238,7 @@ class MeteredChatModel(BaseChatModel):
         return self.bind(**bound.kwargs)
 
 
-_SHARED: Final = ("responses", "budget", "retry", "timing")
+_SHARED: Final = ("responses", "budget", "retry", "timing", "limits")
 
 
 def sharing(made: MeteredChatModel, model: BaseChatModel) -> MeteredChatModel:
@@ -242,6 +264,7 @@ def make_model(
     budget: CallBudget | None = None,
     retry: RetryPolicy | None = None,
     timing: Timing | None = None,
+    limits: CallLimits | None = None,
 ) -> MeteredChatModel:
     """Build the model a plan names. Nothing is sent before the first call.
 
@@ -255,7 +278,7 @@ def make_model(
     | `timeout` | seconds a server may stay silent within a call |
     | `call_seconds` | seconds a call may take in all |
     | `reply_bytes` | most bytes of a reply of OpenAI's family |
-    | `responses`, `budget`, `retry`, `timing` | see `MeteredChatModel` |
+    | `responses`, `budget`, `retry`, `timing`, `limits` | see `MeteredChatModel` |
 
     With `base_url` and no key anywhere the key is `none`, as local servers need no other.
 
@@ -291,6 +314,7 @@ def make_model(
         budget=budget,
         retry=retry or RetryPolicy(),
         timing=timing or Timing(),
+        limits=limits or CallLimits(NO_LIMIT),
         max_completion=max_tokens or 0,
         call_seconds=call_seconds,
     )
@@ -378,7 +402,10 @@ RESPONSES: Final = "responses.sqlite"
 
 
 def real_model(
-    plan: Plan, responses: ResponseCache | None, budget: CallBudget | None = None
+    plan: Plan,
+    responses: ResponseCache | None,
+    budget: CallBudget | None = None,
+    limits: CallLimits | None = None,
 ) -> MeteredChatModel:
     """Make the model that a plan names; nothing is sent.
 
@@ -395,38 +422,101 @@ def real_model(
         reply_bytes=plan.reply_bytes,
         responses=responses,
         budget=budget,
+        limits=limits,
     )
 
 
-def plan_budget(
-    out: Path, *, max_calls: int | None = None, max_tokens: int | None = None
-) -> CallBudget | None:
-    """Return the caps on what a plan's real model is asked; `None` where there is none.
+def plan_budget(plan: Plan, out: Path, caps: Caps) -> CallBudget:
+    """Return what counts, and caps, what a plan's real models are asked.
 
-    What committed items of the directory have cost counts already; what an item cost that a crash or a
-    failure took with it does not.
+    What earlier commands spent on the directory counts already.
 
     Args:
+        plan: The plan, with its prices.
         out: The run directory, which need not be there yet.
-        max_calls: Most calls, failed ones included.
-        max_tokens: Most tokens, sent and replied.
+        caps: The caps.
+
+    Raises:
+        InputError: Money is capped, and the price of the plan's model is not known.
     """
-    if max_calls is None and max_tokens is None:
-        return None
     calls = tokens = 0
-    if (out / "manifest.json").exists():
-        for run in PlanLog(out).graph:
+    if not (out / SPENT).exists() and (out / "manifest.json").exists():
+        for run in PlanLog(out).graph:  # it was begun when nothing was counted in a file
             for event in read_events(run_folder(out, run) / "events.jsonl"):
                 cost = event.get("data", {}).get("usage", {})
                 calls += cost.get("attempts", 0)
                 tokens += cost.get("prompt_tokens", 0) + cost.get("completion_tokens", 0)
-    return CallBudget(max_calls=max_calls, max_tokens=max_tokens, calls=calls, tokens=tokens)
+    budget = CallBudget(
+        max_calls=caps.calls,
+        max_tokens=caps.tokens,
+        max_dollars=caps.dollars,
+        calls=calls,
+        tokens=tokens,
+        prices=plan.prices,
+        path=out / SPENT,
+    )
+    budget.price(plan.model)
+    return budget
+
+
+class PlanModels:
+    """Makes the models of a plan's runs; what it opens in another process it opens there anew."""
+
+    def __init__(
+        self,
+        study: Study[Any],
+        plan: Plan,
+        out: Path,
+        budget: CallBudget | None,
+        limits: CallLimits | None,
+    ) -> None:
+        self._study = study
+        self._plan = plan
+        self._out = out
+        self._budget = budget
+        self._limits = limits
+        self._lock = Lock()
+        self._made: MeteredChatModel | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Send no lock and nothing open to another process."""
+        return {**self.__dict__, "_lock": None, "_made": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Become what was sent."""
+        self.__dict__.update({**state, "_lock": Lock()})
+
+    def __call__(self, _plan: Any, run: RunSpec) -> BaseChatModel:
+        """Return the model of a run.
+
+        Raises:
+            InputError: It cannot be set up.
+        """
+        if self._plan.model == SIMULATED:
+            return self._study.simulated_model(self._plan, run)
+        with self._lock:
+            # Not earlier: opening makes the file, and the directory must be known to be ours.
+            if self._made is None:
+                responses = ResponseCache(self._out / RESPONSES)
+                self._made = real_model(self._plan, responses, self._budget, self._limits)
+        return self._made
+
+    def close(self) -> None:
+        """Close what is open."""
+        if self._made is not None and self._made.responses is not None:
+            self._made.responses.close()
+        if self._budget is not None:
+            self._budget.close()
 
 
 @contextmanager
 def run_models(
-    study: Study[Any], plan: Plan, out: Path, budget: CallBudget | None = None
-) -> Iterator[Callable[[Any, RunSpec], BaseChatModel]]:
+    study: Study[Any],
+    plan: Plan,
+    out: Path,
+    budget: CallBudget | None = None,
+    limits: CallLimits | None = None,
+) -> Iterator[PlanModels]:
     """Say how the model of a run is made; a real one is checked before anything is written.
 
     Args:
@@ -434,26 +524,18 @@ def run_models(
         plan: The plan.
         out: The run directory, where replies of a real one are kept.
         budget: Caps on what a real one is asked.
+        limits: How many calls may be in flight to each server.
 
     Raises:
         InputError: The model cannot be set up.
     """
-    if plan.model == SIMULATED:
-        yield study.simulated_model
-        return
-    real_model(plan, None)
-    with ExitStack() as opened:
-        lock, made = Lock(), list[BaseChatModel]()
-
-        def shared(_plan: Any, _run: RunSpec) -> BaseChatModel:
-            with lock:
-                # Not earlier: opening makes the file, and the directory must be known to be ours.
-                if not made:
-                    responses = opened.enter_context(ResponseCache(out / RESPONSES))
-                    made.append(real_model(plan, responses, budget))
-            return made[0]
-
-        yield shared
+    if plan.model != SIMULATED:
+        real_model(plan, None)
+    models = PlanModels(study, plan, out, budget, limits)
+    try:
+        yield models
+    finally:
+        models.close()
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TextIO, TypeAlias
 
 from langgraft._core.canonical import JSON
-from langgraft._core.clock import Clock, SystemClock
+from langgraft._core.effects import Clock, SystemClock
 from langgraft._core.texts import printable
 
 RunStatus: TypeAlias = Literal["done", "failed", "capped", "interrupted", "blocked", "waiting"]

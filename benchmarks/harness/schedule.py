@@ -1,30 +1,36 @@
-"""Run a plan on one machine: workers take any run whose source has come far enough.
+"""Run a plan on one machine: runs are opened as they are needed to keep all slots for items busy.
 
-The first signal asks to stop, the second one stops at once.
+What waits longest for others comes first: a run is opened before another if more items have to follow
+one another from its first one on. A stream that learns keeps one slot busy, a run with a frozen bank as
+many as there are, so tests fill what the streams leave free. The first signal asks to stop, the second one stops at once.
 """
 
 import asyncio
+import heapq
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
-from langgraft._core.clock import Clock, SystemClock
+from langgraft._core.effects import Clock, SystemClock
 from langgraft._core.errors import LanggraftError, StudyError
-from langgraft.benchmarks.harness.directory import hold_places
+from langgraft.benchmarks.harness.directory import hold_directory, hold_places
 from langgraft.benchmarks.harness.execute import (
-    DEFAULT_PARALLEL_ITEMS,
     Execution,
     ModelFor,
     execute_run,
     in_thread,
 )
+from langgraft.benchmarks.harness.inflight import Slots
 from langgraft.benchmarks.harness.log import run_progress
 from langgraft.benchmarks.harness.plans import PreparedPlan
+from langgraft.benchmarks.harness.processes import Processes, Work
 from langgraft.benchmarks.harness.progress import (
     EventKind,
     NoProgress,
@@ -33,7 +39,7 @@ from langgraft.benchmarks.harness.progress import (
     ProgressEvent,
     RunOutcome,
 )
-from langgraft.benchmarks.harness.study import PlannedRun
+from langgraft.benchmarks.harness.study import PlannedRun, RunGraph
 
 GRACE = 5.0
 """Seconds items under way may take to finish after a request to stop."""
@@ -44,8 +50,9 @@ async def run_plan(
     out: Path,
     *,
     model_for: ModelFor,
-    workers: int | None = None,
-    parallel_items: int = DEFAULT_PARALLEL_ITEMS,
+    concurrency: int | None = None,
+    processes: int = 1,
+    hours: float | None = None,
     store: str | None = None,
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
@@ -54,15 +61,17 @@ async def run_plan(
 ) -> PlanOutcome:
     """Run a plan, or go on with it where it was stopped.
 
-    The items committed are the same for every number of workers and parallel items, and for
-    every store; a plan may be gone on with over another store than it was begun with.
+    The items committed are the same for every concurrency and every store; a plan may be gone on with over another store than it was begun with.
 
     Args:
         prepared: The plan, made by `prepare`.
         out: The run directory; made where it is not there.
         model_for: Makes the model for a run.
-        workers: How many runs go on at the same time; `None`: as the study has it.
-        parallel_items: How many items of a run with a frozen bank go on at the same time.
+        concurrency: How many items go on at the same time, over all runs, and so how many model calls of
+            agents that make one at a time; `None`: as the study has it.
+        processes: How many processes share the runs, and the concurrency, among them; with more than
+            one, plan and model must be such that they can be pickled.
+        hours: After so long no item is started any more.
         store: Where banks are kept meanwhile: `memory`, `chroma` (in the run directory), or
             another name that `langgraft.memory.stores.named.open_store` knows; `None`: as the
             study has it.
@@ -84,40 +93,125 @@ async def run_plan(
     """
     study = prepared.study
     await in_thread(study.make_ready, prepared.plan)
-    with hold_places(out, prepared, study.default_store if store is None else store) as places:
-        execution = Execution(
-            prepared,
-            out,
-            model_for,
-            parallel_items,
-            progress or NoProgress(),
-            clock or SystemClock(),
-            places=places,
-        )
-        width = study.default_workers if workers is None else workers
-        return await _Dispatcher(execution, width, stop or asyncio.Event(), grace).run()
+    spec = study.default_store if store is None else store
+    size = study.default_concurrency if concurrency is None else concurrency
+    told, asked = progress or NoProgress(), stop or asyncio.Event()
+    if hours is not None:
+        asyncio.get_running_loop().call_later(hours * 3600, asked.set)
+    if processes == 1:
+        with hold_places(out, prepared, spec) as places:
+            execution = Execution(
+                prepared,
+                out,
+                model_for,
+                Slots(size),
+                told,
+                clock or SystemClock(),
+                places=places,
+            )
+            here = _Crew(
+                partial(execute_run, execution), execution.stop.set, size, size, execution.slots
+            )
+            return await _Dispatcher(prepared.graph, out, told, here, stop=asked, grace=grace).run()
+    with hold_directory(out, prepared):
+        each = -(-size // processes)
+        crew = Processes(Work(prepared, out, model_for, each, spec), processes, told)
+        async with crew.started():
+            there = _Crew(crew.execute, crew.stop, size, each)
+            return await _Dispatcher(
+                prepared.graph, out, told, there, stop=asked, grace=grace
+            ).run()
+
+
+_ITEMS_A_PROCESS: Final = 100
+"""A process takes seconds to start, in which so many items of a simulated model are worked through."""
+
+
+def worth_processes(prepared: PreparedPlan[Any]) -> int:
+    """Return how many processes a plan is worth: one a core, if there are items enough for each."""
+    study = prepared.study
+    if study.default_processes is not None:
+        return study.default_processes
+    items = sum(run.length for run in prepared.graph)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(cores or 1, items // _ITEMS_A_PROCESS))
+
+
+@dataclass(frozen=True)
+class _Crew:
+    """Who carries out runs, as the dispatcher sees them."""
+
+    execute: Callable[[PlannedRun, Callable[[int], None]], Awaitable[RunOutcome]]
+    stop: Callable[[], None]
+    """Has no further item started."""
+    size: int
+    """Items under way at once, over all runs."""
+    widest: int
+    """Items of one run under way at once."""
+    slots: Slots | None = None
+    """Those of this process, which tell when one stays free."""
+
+
+def _heights(graph: RunGraph) -> dict[str, int]:
+    """Return how many items follow one another from the first of each run on, over all that need it."""
+    children: defaultdict[str, list[PlannedRun]] = defaultdict(list)
+    for run in graph:
+        for name in run.spec.parents:
+            children[name].append(run)
+    heights: dict[str, int] = {}
+    todo = list(graph)
+    while todo:  # a loop, so that long chains need no deep stack
+        run = todo[-1]
+        if unknown := [each for each in children[run.name] if each.name not in heights]:
+            todo += unknown
+            continue
+        todo.pop()
+        after = max((heights[each.name] for each in children[run.name]), default=0)
+        heights[run.name] = after + (1 if run.spec.frozen else run.length)
+    return heights
 
 
 class _Dispatcher:
     """Starts runs when they can start, and collects how they end."""
 
     def __init__(
-        self, execution: Execution, workers: int, stop: asyncio.Event, grace: float
+        self,
+        graph: RunGraph,
+        out: Path,
+        progress: Progress,
+        crew: _Crew,
+        *,
+        stop: asyncio.Event,
+        grace: float,
     ) -> None:
-        self._execution = execution
-        self._graph = execution.prepared.graph
-        self._workers = workers
+        self._graph = graph
+        self._out = out
+        self._progress = progress
+        self._crew = crew
         self._stop = stop
+        self._capped = False
         self._grace = grace
         self._committed = {run.name: 0 for run in self._graph}
-        self._sources = {name for run in self._graph for name in run.spec.parents}
         self._waiting = {run.name: run for run in self._graph}
+        self._awaiting: defaultdict[str, list[PlannedRun]] = defaultdict(list)
+        for run in self._graph:
+            for name in run.spec.parents:
+                self._awaiting[name].append(run)
+        heights = _heights(self._graph)
+        self._rank = {
+            run.name: (-heights[run.name], place) for place, run in enumerate(self._graph)
+        }
+        self._ready: list[tuple[tuple[int, int], str]] = []
+        self._queued: set[str] = set()
         self._running: dict[asyncio.Task[RunOutcome], PlannedRun] = {}
+        self._opening: set[str] = set()
         self._outcomes: dict[str, RunOutcome] = {}
         self._wake = asyncio.Event()
 
     async def run(self) -> PlanOutcome:
         self._take_stock()
+        if self._crew.slots is not None:
+            self._crew.slots.on_idle = self._wake.set
         listener = asyncio.create_task(self._listen())
         try:
             await self._dispatch()
@@ -134,16 +228,17 @@ class _Dispatcher:
     def _take_stock(self) -> None:
         done = 0
         for run in self._graph:
-            progress = run_progress(self._execution.out, run)
+            progress = run_progress(self._out, run)
             done += progress.done
             # Only a finished run serves as a source before it is opened and repaired.
             self._committed[run.name] = progress.done if progress.finished else 0
+        self._queue(self._graph)
         total = sum(run.length for run in self._graph)
-        self._execution.progress.report(ProgressEvent("plan", "", done, total))
+        self._progress.report(ProgressEvent("plan", "", done, total))
 
     async def _listen(self) -> None:
         await self._stop.wait()
-        self._execution.stop.set()
+        self._crew.stop()
         self._wake.set()
 
     async def _dispatch(self) -> None:
@@ -151,21 +246,38 @@ class _Dispatcher:
         while True:
             self._wake.clear()
             self._collect()
-            for run in list(islice(self._ready(), self._room())):
-                self._start(run)
+            while self._ready and self._wants_more():
+                self._start(self._waiting[heapq.heappop(self._ready)[1]])
             if not self._running or self._stop.is_set():
                 return
             await self._wake.wait()
 
-    def _room(self) -> int:
-        if self._stop.is_set() or self._execution.stop.is_set():
-            return 0
-        return self._workers - len(self._running)
+    def _wants_more(self) -> bool:
+        """Say whether slots would stay free without another run."""
+        if self._stop.is_set() or self._capped:
+            return False
+        size, slots = self._crew.size, self._crew.slots
+        used = sum(map(self._use, self._running.values()))
+        # A few more than can go on are opened, since folding a bank takes a moment.
+        if used < size + size // 8:
+            return True
+        # Items end before the first of their run does, which alone may be committed: others have the slots.
+        stuck = any(run.spec.frozen for run in self._running.values())
+        free = slots is None or slots.free > 0
+        return stuck and used < 2 * size and free and not self._opening
 
-    def _ready(self) -> Iterator[PlannedRun]:
-        for run in self._waiting.values():
-            if self._missing(run) is None:
-                yield run
+    def _use(self, run: PlannedRun) -> int:
+        """Return how many slots a run under way can use."""
+        if not run.spec.frozen:
+            return 1
+        return min(run.length - self._committed[run.name], self._crew.widest)
+
+    def _queue(self, runs: Iterable[PlannedRun]) -> None:
+        """Put runs that can start in order."""
+        for run in runs:
+            if run.name not in self._queued and self._missing(run) is None:
+                self._queued.add(run.name)
+                heapq.heappush(self._ready, (self._rank[run.name], run.name))
 
     def _missing(self, run: PlannedRun) -> tuple[PlannedRun, int] | None:
         """Return a run that has not come as far as `run` needs, and how many of its items that is."""
@@ -177,16 +289,18 @@ class _Dispatcher:
         task = asyncio.create_task(self._run_one(run), name=run.name)
         task.add_done_callback(lambda _: self._wake.set())
         self._running[task] = run
+        self._opening.add(run.name)
         self._report("run", run)
 
     async def _run_one(self, run: PlannedRun) -> RunOutcome:
         def on_commit(committed: int) -> None:
             self._committed[run.name] = committed
-            if run.name in self._sources:
-                self._wake.set()
+            self._opening.discard(run.name)
+            self._queue(self._awaiting[run.name])
+            self._wake.set()
 
         try:
-            return await execute_run(self._execution, run, on_commit)
+            return await self._crew.execute(run, on_commit)
         except LanggraftError:
             raise
         except Exception as error:
@@ -197,14 +311,17 @@ class _Dispatcher:
         """Take the outcomes of runs that ended; raise what one of them raised."""
         for task in [task for task in self._running if task.done()]:
             run = self._running.pop(task)
+            self._opening.discard(run.name)
             if task.cancelled():
                 continue
             outcome = task.result()
             self._outcomes[run.name] = outcome
             self._committed[run.name] = outcome.done
+            self._queue(self._awaiting[run.name])
             self._report("run_end", run, text=outcome.status)
             if outcome.status == "capped":
-                self._execution.stop.set()  # every other run would meet the same cap
+                self._capped = True  # every other run would meet the same cap
+                self._crew.stop()
 
     async def _wind_down(self) -> None:
         """Give items under way their grace, then drop them."""
@@ -227,7 +344,7 @@ class _Dispatcher:
         done = self._committed[run.name]
         if run.name not in self._waiting:
             return RunOutcome(run.name, "interrupted", done, run.length)
-        done = run_progress(self._execution.out, run).done
+        done = run_progress(self._out, run).done
         missing = self._missing(run)
         if missing is None:
             return RunOutcome(run.name, "waiting", done, run.length)
@@ -237,7 +354,7 @@ class _Dispatcher:
     def _report(self, kind: EventKind, run: PlannedRun | None = None, text: str = "") -> None:
         name, total = ("", 0) if run is None else (run.name, run.length)
         done = self._committed[name] if name else 0
-        self._execution.progress.report(ProgressEvent(kind, name, done, total, text))
+        self._progress.report(ProgressEvent(kind, name, done, total, text))
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

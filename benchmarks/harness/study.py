@@ -3,14 +3,13 @@
 A *run* is one stream of items, worked through in order. Its unit of commit is one item with
 the memory deltas it caused. A run may start from the bank another run left behind, and read
 what others found; that makes the runs of a plan a directed acyclic graph (`RunGraph`). The harness knows nothing else of
-what is studied, and a study knows nothing of logs, locks, resuming or workers.
+what is studied, and a study knows nothing of logs, locks, resuming or scheduling.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -30,6 +29,7 @@ from pydantic_core import PydanticCustomError
 from langgraft._core.arguments import CONFIDENTIAL
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import PlanError
+from langgraft.benchmarks.harness.budget import Caps, Price
 from langgraft.memory.model import MemoryDelta
 
 if TYPE_CHECKING:  # a log is read without them
@@ -93,6 +93,11 @@ class Plan(BaseModel):
     """How long one call of a real model may take in all, in seconds; it decides no result."""
     reply_bytes: int = Field(default=REPLY_BYTES, gt=0, exclude=True)
     """Most bytes of a reply; more is a failed call. It decides no result."""
+    caps: Caps = Field(default=Caps(), exclude=True)
+    """Most calls, tokens, dollars and hours. They decide no result: `caps: {dollars: 20}`."""
+    prices: dict[str, Price] = Field(default_factory=dict, exclude=True)
+    """Prices by model, where the shipped ones are out of date or know none:
+    `openai:my-model: {prompt: 0.1, completion: 0.4}`, in dollars a million tokens."""
     temperature: float = 0.5
     """Sampling temperature."""
     max_tokens: int = 4096
@@ -282,8 +287,11 @@ class Study(ABC, Generic[PlanT]):
     plan_model: type[PlanT]
     default_store: ClassVar[str] = "memory"
     """Where banks lie meanwhile unless somebody says otherwise (see `run_plan`)."""
-    default_workers: ClassVar[int] = 4
-    """How many runs go on at the same time unless somebody says otherwise."""
+    default_concurrency: ClassVar[int] = 16
+    """How many items go on at the same time, over all runs, unless somebody says otherwise."""
+    default_processes: ClassVar[int | None] = None
+    """How many processes share the runs unless somebody says otherwise; `None`: as many as a plan is
+    worth, up to one a core."""
     no_conversations: ClassVar[str] = "its items are not logged as what a model was sent and said"
     """Why episodes cannot be exported, where `episodes` is not written."""
 
@@ -457,15 +465,6 @@ def is_simulated(plan: Plan, log: PlanLogReader) -> bool:
         return True
     usages = (result.get("usage") for run in log.runs for result in log.results(run.name))
     return any(isinstance(usage, Mapping) and usage.get("simulated_replies") for usage in usages)
-
-
-def deltas_before(log: PlanLogReader, run: RunSpec) -> list[MemoryDelta]:
-    """Return the deltas of the bank that a run started from, the oldest first."""
-    if run.source is None:
-        return []
-    source = next(each for each in log.runs if each.name == run.source.run)
-    own = log.deltas(source.name)[: run.source.items]
-    return [*deltas_before(log, source), *chain.from_iterable(own)]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What model calls cost: counted per item through a scope, capped per plan before each call.
+"""What model calls cost: counted per item through a scope.
 
 A `UsageFile` keeps the counts of an item that several processes work through, one after the other.
 """
@@ -17,7 +17,7 @@ from typing import Final, Protocol, TypeGuard
 from langchain_core.runnables.config import var_child_runnable_config
 
 from langgraft._core.canonical import JSON, canonical_json
-from langgraft._core.errors import BudgetExceededError, RunDirectoryError
+from langgraft._core.errors import RunDirectoryError
 from langgraft._core.files import disk_errors, make_directory, whole_lines, write_all
 
 MOST_TOKENS: Final = 10**9
@@ -130,6 +130,7 @@ class UsageMeter:
         self._attempts = 0
         self._hits = 0
         self._billed = TokenCounts()
+        self._cost = 0
         self._failures: Counter[str] = Counter()
         self._waited = 0.0
         self._calls: list[JSON] = []
@@ -165,10 +166,11 @@ class UsageMeter:
             if hit:
                 self._hits += 1
 
-    def count_billed(self, tokens: TokenCounts) -> None:
-        """Count tokens that a call cost, whether its reply is used or not."""
+    def count_billed(self, tokens: TokenCounts, picodollars: int = 0) -> None:
+        """Count tokens and money that a call cost, whether its reply is used or not."""
         with self._lock:
             self._billed += tokens
+            self._cost += picodollars
 
     def note_calls(self, ids: Sequence[str], reason: str, tokens: TokenCounts) -> None:
         """Note the requests that an attempt sent: the last one's reply is what the attempt cost.
@@ -213,6 +215,7 @@ class UsageMeter:
                 "failures": dict(sorted(self._failures.items())),
                 "waited_seconds": round(self._waited, 3),
                 **self._billed.as_json(),
+                **({"picodollars": self._cost} if self._cost else {}),
                 **calls,
             }
 
@@ -246,68 +249,6 @@ def asking_node() -> str:
 def current_meters() -> tuple[UsageMeter, ...]:
     """Return the meters of the scopes around the caller."""
     return _METERS.get()
-
-
-class CallBudget:
-    """Caps on what a plan may ask for, enforced before a call; safe to use from many threads.
-
-    A call reserves the most it can cost and settles what it did cost, so that calls under way
-    at the same time cannot exceed a cap together. Near a cap that errs on the side of
-    stopping early. A budget counts its own process only.
-    """
-
-    def __init__(
-        self,
-        *,
-        max_calls: int | None = None,
-        max_tokens: int | None = None,
-        calls: int = 0,
-        tokens: int = 0,
-    ) -> None:
-        """Set the caps.
-
-        Args:
-            max_calls: Most calls, failed ones included; `None` for no cap.
-            max_tokens: Most prompt and completion tokens; `None` for no cap.
-            calls: Calls made before, by the log of an interrupted run.
-            tokens: Tokens spent before, by the same log.
-        """
-        self._max_calls = max_calls
-        self._max_tokens = max_tokens
-        self._calls = calls
-        self._tokens = tokens
-        self._lock = threading.Lock()
-
-    def reserve(self, tokens: int) -> None:
-        """Set aside one call and `tokens` tokens.
-
-        Raises:
-            BudgetExceededError: A cap would be exceeded; nothing is set aside.
-        """
-        with self._lock:
-            self._check("calls", self._calls, 1, self._max_calls)
-            self._check("tokens", self._tokens, tokens, self._max_tokens)
-            self._calls += 1
-            self._tokens += tokens
-
-    def settle(self, reserved: int, used: int) -> None:
-        """Replace the tokens set aside for a call by those it used."""
-        with self._lock:
-            self._tokens += used - reserved
-
-    def spent(self) -> dict[str, JSON]:
-        """Return calls and tokens spent, those set aside included."""
-        with self._lock:
-            return {"calls": self._calls, "tokens": self._tokens}
-
-    @staticmethod
-    def _check(what: str, spent: int, wanted: int, most: int | None) -> None:
-        if most is not None and spent + wanted > most:
-            msg = (
-                f"the cap of {most} {what} would be exceeded: {spent} spent or set aside, "
-                f"the next call may take {wanted}; resume with a higher cap"
-            )
-            raise BudgetExceededError(msg)
 
 
 class UsageFile:

@@ -34,7 +34,7 @@ from langgraft.benchmarks.mle.agents.base import (
     Parts,
     Place,
 )
-from langgraft.benchmarks.mle.sandboxes import Lent, packages_of
+from langgraft.benchmarks.mle.sandboxes import Lent, packages_of, weights_of
 from langgraft.graphs.building import ARTIFACTS
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import FolderArtifacts
@@ -96,7 +96,8 @@ async def find(
             Lent(parts.sandbox) as sandbox,
         ):
             told = await asyncio.to_thread(packages_of, parts.plan, sandbox)
-            parts = replace(parts, sandbox=sandbox, packages=told)
+            found = await asyncio.to_thread(weights_of, parts.plan)
+            parts = replace(parts, sandbox=sandbox, packages=told, weights=found)
             graph = agent.graph(parts, Place(artifacts, saver, best))
             before = await graph.aget_state(_CONFIG)
             resumed = bool(before.tasks or before.values)

@@ -44,13 +44,14 @@ _FAMILIES: Final = ("shipped", "lite")
 class MlePlan(Plan):
     """Agents with several memories at machine-learning competitions.
 
-    Defaults are the paper's where it states them (mle-agent-memory Table 6): 7,200 s for an
-    execution, and each agent's in its section (`langgraft.benchmarks.mle.agents.settings`). Its
+    Defaults are the paper's where it states them (mle-agent-memory Table 6), each agent's in its
+    section (`langgraft.benchmarks.mle.agents.settings`). Its
     models for the tree are o3 for code and GPT-4.1 for feedback: `model: openai:o3`,
     `feedback_model: openai:gpt-4.1`, with a key of one's own.
 
-    `data_dir` and `folders` say where data is found on this machine: they are no part of what is
-    studied, and a run may be gone on with from another place. The data itself is: by checksums.
+    `data_dir`, `folders` and `weights` say where data is found on this machine: they are no part of
+    what is studied, and a run may be gone on with from another place. The data itself is: by
+    checksums.
     """
 
     study: Literal["mle"] = "mle"
@@ -75,8 +76,9 @@ class MlePlan(Plan):
     may be among `seeds`."""
     margin: float = Field(default=MARGIN, gt=0, lt=1)
     """Difference in a rate up to which controls and re-runs count as equivalent to no memory."""
-    seconds: float = Field(default=7200.0, gt=0, allow_inf_nan=False)
-    """Wall clock of one execution (Table 6: 7,200)."""
+    seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Wall clock of one execution of every agent; `None`: of each as published, 7,200 for the tree
+    (Table 6), and for the others as long as a run may take."""
     feedback_model: str | None = None
     """The model that reviews and diagnoses (Table 6: GPT-4.1); `None`: `model`."""
     feedback_base_url: ServerUrl | None = None
@@ -96,6 +98,9 @@ class MlePlan(Plan):
     """What a program may use; `seconds` stands above. One processor unless it says otherwise."""
     gpus: Literal["all"] | int | None = None
     """Graphics processors of a program: how many, or `all`."""
+    weights: Path | None = Field(default=None, exclude=True)
+    """Folder of pretrained weights that programs find (`langgraft.benchmarks.mle.sandboxes.weights_in`);
+    its names and digest are part of what is studied."""
     packages: tuple[PackageName, ...] | None = None
     """What agents are told that programs can import, also with versions (`torch 2.9`). `None`:
     what the image's label says, and what is asked of an image without one, once. Of `subprocess`
@@ -288,10 +293,14 @@ class MlePlan(Plan):
         alone = [each.name for each in self.agents] == ["tree"]
         return rest if alone else f"{agent}/{rest}"
 
-    @property
-    def program_limits(self) -> Limits:
-        """The limits of a program, its time included."""
-        return self.limits.model_copy(update={"seconds": self.seconds})
+    def seconds_of(self, agent: AgentSettings) -> float:
+        """Return the wall clock of one execution of an agent."""
+        given = self.seconds if agent.seconds is None else agent.seconds
+        return agent.published_seconds if given is None else given
+
+    def limits_of(self, agent: AgentSettings) -> Limits:
+        """Return the limits of an agent's programs, their time included."""
+        return self.limits.model_copy(update={"seconds": self.seconds_of(agent)})
 
     def condition(self, name: str) -> MemoryCondition:
         """Return a condition by its name.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from langgraft._core.canonical import JSON, canonical_json
-from langgraft._core.clock import SystemClock
+from langgraft._core.effects import SystemClock
 from langgraft._core.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.study import RunFiles

@@ -1,13 +1,19 @@
 """One sandbox for each competition, shared by the searches of a process."""
 
 import asyncio
+import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import InputError
+from langgraft._core.file_digests import FileDigests
+from langgraft.benchmarks.mle.agents.settings import AgentSettings
 from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.environments.competitions.attempts import INPUT
+from langgraft.environments.competitions.attempts import INPUT, WEIGHTS
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.environments.sandboxes.image.packages import (
@@ -16,7 +22,7 @@ from langgraft.environments.sandboxes.image.packages import (
     read_label,
     shipped_packages,
 )
-from langgraft.environments.sandboxes.programs import ExecutionResult, Job
+from langgraft.environments.sandboxes.programs import ExecutionResult, Job, Limits
 from langgraft.environments.sandboxes.sandbox import Closing, Kernel, Sandbox
 
 EXECUTIONS = "executions.sqlite"
@@ -40,23 +46,27 @@ class Sandboxes:
         self._open: dict[tuple[str, ...], _Shared] = {}
         self._lock = threading.Lock()
 
-    def borrow(self, plan: MlePlan, competition: Competition, folder: Path) -> "Borrowed":
+    def borrow(
+        self, plan: MlePlan, agent: AgentSettings, competition: Competition, folder: Path
+    ) -> "Borrowed":
         """Return the sandbox for a competition's programs; give it back with `release`.
 
         Args:
             plan: Names the kind of sandbox and its limits.
+            agent: Whose programs they are; may have limits of its own.
             competition: Its public data is what programs find in `./input`.
             folder: Where results are kept; made where it is not there.
 
         Raises:
             InputError: The data is not there, or cannot be read by programs.
         """
-        below = (plan.sandbox, plan.image, str(plan.program_limits), str(plan.gpus))
-        key = (*below, str(competition.public_dir), str(folder))
+        limits = plan.limits_of(agent)
+        below = (plan.sandbox, plan.image, str(limits), str(plan.gpus), str(plan.weights))
+        key = (*below, str(competition.input_dir), str(folder))
         with self._lock:
             shared = self._open.get(key)
             if shared is None:
-                made = make_sandbox(plan, competition)
+                made = make_sandbox(plan, limits, competition)
                 shared = self._open[key] = _Shared(CachedSandbox(made, folder / EXECUTIONS))
             shared.users += 1
         return Borrowed(self, key, shared.sandbox)
@@ -141,19 +151,106 @@ class Lent(Closing):
         await asyncio.to_thread(self.close)
 
 
-def make_sandbox(plan: MlePlan, competition: Competition) -> Sandbox:
-    """Make a sandbox with a competition's public data in `./input`.
+def make_sandbox(plan: MlePlan, limits: Limits, competition: Competition | None) -> Sandbox:
+    """Make a sandbox with a competition's public data in `./input`, and weights where there are any.
 
     Raises:
         InputError: The data is not there, or cannot be read by programs.
     """
     from langgraft.environments.sandboxes.docker import DockerSandbox  # noqa: PLC0415
+    from langgraft.environments.sandboxes.docker.controls import WORKSPACE  # noqa: PLC0415
     from langgraft.environments.sandboxes.subprocess import SubprocessSandbox  # noqa: PLC0415
 
-    inputs: Mapping[str, Path] = {INPUT: competition.public_dir}
+    inputs = {} if competition is None else {INPUT: competition.input_dir}
+    environment: Mapping[str, str] = {}
+    if plan.weights is not None:
+        inputs[WEIGHTS] = plan.weights.absolute()
+        place = f"{WORKSPACE}/{WEIGHTS}" if plan.sandbox == "docker" else str(inputs[WEIGHTS])
+        environment = weights_environment(place)
     if plan.sandbox == "subprocess":
-        return SubprocessSandbox(plan.program_limits, inputs=inputs)
-    return DockerSandbox(plan.image, limits=plan.program_limits, inputs=inputs, gpus=plan.gpus)
+        return SubprocessSandbox(limits, inputs=inputs, environment=environment)
+    return DockerSandbox(
+        plan.image, limits=limits, inputs=inputs, environment=environment, gpus=plan.gpus
+    )
+
+
+_HUB: Final = "huggingface/hub"
+_CHECKPOINTS: Final = "torch/hub/checkpoints"
+_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?", re.ASCII)
+
+
+def weights_in(folder: Path) -> tuple[str, ...]:
+    """Return the names of the weights that a folder holds, in order.
+
+        <folder>/huggingface/hub/models--<owner>--<name>/    as `HF_HOME` holds what was downloaded
+        <folder>/torch/hub/checkpoints/<file>                as `TORCH_HOME` does
+
+    A repository of Hugging Face is called as programs ask for it (`timm/resnet50.a1_in1k`), a
+    checkpoint of torch by its file.
+
+    Raises:
+        InputError: The folder is not there, or holds no weights where programs would look.
+    """
+    if not folder.is_dir():
+        msg = f"weights: {folder} is no folder"
+        raise InputError(msg)
+    found = tuple(sorted(each for each in _names(folder) if _NAME.fullmatch(each)))
+    if not found:
+        msg = (
+            f"weights: {folder} holds none where programs look for them: fill {_HUB} (HF_HOME="
+            f"{folder}/huggingface) or {_CHECKPOINTS} (TORCH_HOME={folder}/torch) by loading them once"
+        )
+        raise InputError(msg)
+    return found
+
+
+def weights_environment(place: str) -> Mapping[str, str]:
+    """Return the variables by which libraries find weights.
+
+    Args:
+        place: Path of the folder as programs see it, absolute.
+    """
+    return {
+        "HF_HOME": f"{place}/huggingface",
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "HF_DATASETS_OFFLINE": "1",
+        # What these are for is written, and the folder cannot be written to.
+        "HF_MODULES_CACHE": "/tmp/huggingface/modules",  # noqa: S108 - inside the sandbox
+        "HF_DATASETS_CACHE": "/tmp/huggingface/datasets",  # noqa: S108
+        "TORCH_HOME": f"{place}/torch",
+    }
+
+
+def _names(folder: Path) -> Iterator[str]:
+    for each in (folder / _HUB).glob("models--*"):
+        if any((each / "snapshots").glob("*/*")):
+            yield each.name.removeprefix("models--").replace("--", "/", 1)
+    for each in (folder / _CHECKPOINTS).glob("*"):
+        if each.is_file():
+            yield each.name
+
+
+def weights_of(plan: MlePlan) -> tuple[str, ...]:
+    """Return the names of the weights that programs of a plan find.
+
+    Raises:
+        InputError: The folder is not there, or holds none.
+    """
+    return () if plan.weights is None else weights_in(plan.weights)
+
+
+def weights_fingerprint(plan: MlePlan) -> JSON:
+    """Return the names of a plan's weights, and a digest of all that lies in their folder.
+
+    Raises:
+        InputError: The folder is not there, or holds none.
+    """
+    from langgraft.environments.sandboxes.docker.controls import inputs_digest  # noqa: PLC0415
+
+    names: list[JSON] = [*weights_of(plan)]
+    assert plan.weights is not None
+    return {"names": names, "digest": inputs_digest({WEIGHTS: plan.weights}, FileDigests())}
 
 
 def labelled_packages(plan: MlePlan) -> tuple[str, ...] | None:

@@ -35,6 +35,7 @@ from langgraft.benchmarks.harness.study import SIMULATED
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.base import SOLUTION, Agent, Parts, Solved
 from langgraft.benchmarks.mle.agents.settings import AgentSettings
+from langgraft.benchmarks.mle.checking import hold
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.execute_agent import Found, Listener, find
 from langgraft.benchmarks.mle.plan import MlePlan
@@ -42,6 +43,7 @@ from langgraft.benchmarks.mle.results import grade, keep_files
 from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
 from langgraft.benchmarks.mle.session import Models, provider_of
 from langgraft.benchmarks.mle.study import MleStudy
+from langgraft.environments.competitions.archives import unpack_archives
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preparing import not_prepared, prepare_competition
 from langgraft.environments.sandboxes.cached import CachedSandbox
@@ -138,7 +140,7 @@ async def solve(order: Order, models: Models, listen: Listener) -> Solution:
         opened.enter_context(locked(order.out))
         memory = None if store is None else provider_of(REMEMBERING, store, None)
         begun = _begin(order, memory)
-        below = make_sandbox(order.plan, competition)
+        below = make_sandbox(order.plan, order.plan.limits_of(order.settings), competition)
         work = order.out / WORK
         async with CachedSandbox(below, work / EXECUTIONS) as sandbox:
             parts = Parts(order.plan, order.settings, competition, sandbox, *models, memory=memory)
@@ -157,20 +159,22 @@ def check(order: Order) -> None:
     """
     competition = order.competition()
     MleStudy.check_engine(order.plan)
+    hold(order.plan)
     if not _can_be_ready(competition):
         raise CompetitionError(not_prepared(competition))
     _check_folder(order)
 
 
 def ready(competition: Competition) -> None:
-    """Prepare a competition's data, unless it is there.
+    """Prepare a competition's data, unless it is there, and unpack archives in it.
 
     Raises:
-        CompetitionError: It cannot be prepared, or is not what its checksums say.
+        CompetitionError: It cannot be prepared or unpacked, or is not what its checksums say.
         MissingExtraError: A package that data is made from is not installed.
     """
     if competition.prepared or competition.prepare_fn is not None:
         prepare_competition(competition)
+    unpack_archives(competition)
 
 
 def _can_be_ready(competition: Competition) -> bool:

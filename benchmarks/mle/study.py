@@ -11,9 +11,21 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest, text_digest
-from langgraft._core.errors import CompetitionError, PlanError, SandboxUnavailableError
+from langgraft._core.errors import (
+    CompetitionError,
+    InputError,
+    PlanError,
+    SandboxUnavailableError,
+)
+from langgraft._core.file_digests import FileDigests
 from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.plans import is_foreign, provider_modules, source_digests
+from langgraft.benchmarks.harness.plans import (
+    Finding,
+    is_foreign,
+    provider_modules,
+    source_digests,
+    tried,
+)
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
     BankPlace,
@@ -38,11 +50,15 @@ from langgraft.benchmarks.mle.sandboxes import (
     Sandboxes,
     check_engine_and_image,
     labelled_packages,
+    weights_fingerprint,
+    weights_of,
 )
+from langgraft.environments.competitions.archives import unpack_archives
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.layout import OwnFunction
 from langgraft.environments.competitions.preparing import (
     folder_checksum,
+    known_checksums,
     prepare_competition,
     read_checksums,
     verify_competition,
@@ -73,7 +89,8 @@ class MleStudy(Study[MlePlan]):
     )
     default_store: ClassVar[str] = "chroma"
     """The paper keeps its memory in a vector database; here it is kept in the run directory."""
-    default_workers: ClassVar[int] = 2
+    default_concurrency: ClassVar[int] = 2
+    default_processes: ClassVar[int | None] = 1  # sandboxes do the work
     """Searches under way at the same time. A program has one processor and 2 GiB unless the plan
     says otherwise: two of them fill two processors, and no more memory than a small machine has."""
 
@@ -106,6 +123,8 @@ class MleStudy(Study[MlePlan]):
             "image": _image(plan),
             "architectures": {each.name: digest(_architecture(each)) for each in plan.memory},
         }
+        if plan.weights is not None:
+            found["weights"] = weights_fingerprint(plan)
         return {**found, "left_out": list(left_out(plan))} if plan.only_prepared else found
 
     @override
@@ -123,9 +142,11 @@ class MleStudy(Study[MlePlan]):
             MissingExtraError: Grading needs the extra `mle`.
             InputError: A model cannot be set up, or memory needs what an agent cannot give.
         """
+        from langgraft.benchmarks.mle.checking import hold  # noqa: PLC0415
         from langgraft.benchmarks.mle.session import check_memories, check_models  # noqa: PLC0415
 
         self.check_engine(plan)
+        hold(plan)
         check_models(plan)
         check_memories(plan)
         make_ready(plan.registry(), competitions_of(plan))
@@ -139,6 +160,28 @@ class MleStudy(Study[MlePlan]):
         """
         if plan.sandbox == "docker":
             check_engine_and_image(plan.image)
+
+    def try_out(
+        self, plan: MlePlan, runs: Sequence[RunSpec], *, concurrency: int | None = None
+    ) -> Iterator[Finding]:
+        """Try out what runs need, as `langgraft preview --check` shows it."""
+        from langgraft.benchmarks.mle.checking import checks  # noqa: PLC0415
+        from langgraft.benchmarks.mle.session import check_memories, check_models  # noqa: PLC0415
+
+        def made() -> str:
+            check_models(plan)
+            check_memories(plan)
+            return "can be set up (no call was made)"
+
+        yield tried("models and memories", made)
+        ready = []
+        for each in competitions_of(plan):
+            found = tried(f"data of {each.id}", lambda each=each: _readied(plan, each))  # type: ignore[misc]
+            yield found
+            if found.ok:
+                ready.append(each)
+        concurrency = concurrency or self.default_concurrency
+        yield from checks(plan, runs, ready, concurrency=concurrency, place=Path.cwd())
 
     @override
     def open(
@@ -156,13 +199,14 @@ class MleStudy(Study[MlePlan]):
         if place.files is None:
             msg = f"run {run.name!r} needs a run directory to keep its work in"
             raise PlanError(msg)
-        borrowed = self.sandboxes.borrow(plan, competition, place.files.shared)
+        section = plan.agent(agent_of(run))
+        borrowed = self.sandboxes.borrow(plan, section, competition, place.files.shared)
         try:
             return MleSession(
                 plan,
                 run,
                 deltas,
-                models=models_of(plan, plan.agent(agent_of(run)), model),
+                models=models_of(plan, section, model),
                 competition=competition,
                 borrowed=borrowed,
                 place=place,
@@ -198,12 +242,14 @@ class MleStudy(Study[MlePlan]):
     @override
     def notes(self, plan: MlePlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
         """Say how many programs the plan runs at most, how long that takes, and what is missing."""
-        lines = list(_size_lines(plan, runs, workers=self.default_workers))
+        lines = list(_size_lines(plan, runs, concurrency=self.default_concurrency))
         if plan.sandbox == "docker":
             lines.append(f"sandbox: {_engine_line(plan)}")
         else:
             lines.append("sandbox: none; programs are processes of this machine, not isolated")
         lines.append(f"packages: {_packages_line(plan)}")
+        if plan.weights is not None:
+            lines.append(f"weights: {_weights_line(plan)}")
         lines += unprepared_lines(plan)
         return tuple(lines)
 
@@ -252,6 +298,13 @@ def _packages_line(plan: MlePlan) -> str:
     return f"{', '.join(known) or 'none'} ({where})"
 
 
+def _weights_line(plan: MlePlan) -> str:
+    try:
+        return f"{', '.join(weights_of(plan))} (read-only, from {plan.weights})"
+    except InputError as error:
+        return str(error)
+
+
 def _architecture(condition: MemoryCondition) -> dict[str, JSON]:
     """Describe a condition's memory, with the code of a provider that is not langgraft's own."""
     provider = provider_class(condition.provider_name)
@@ -283,33 +336,41 @@ def _most_programs(plan: MlePlan, runs: Sequence[RunSpec]) -> int:
     return sum(_programs(plan, run) for run in runs)
 
 
-def _size_lines(plan: MlePlan, runs: Sequence[RunSpec], *, workers: int) -> Iterator[str]:
+def _size_lines(plan: MlePlan, runs: Sequence[RunSpec], *, concurrency: int) -> Iterator[str]:
     """Say how many programs there are at most, about how long they take, and what would fit.
 
     Args:
         plan: The plan.
         runs: Its runs as they would be executed.
-        workers: Runs that go on at the same time.
+        concurrency: Runs that go on at the same time: each has one item, or two in a row.
     """
     for section in plan.agents:
         yield _programs_line(plan, section, _of(section, runs))
     if plan.model == SIMULATED:
         minutes = sum(
-            _most_programs(plan, _of(section, runs)) * _pace(section, workers) / 60
+            _most_programs(plan, _of(section, runs)) * _pace(section, concurrency) / 60
             for section in plan.agents
         )
         yield (
             f"time: at most about {_minutes(minutes)} if {_paces(plan)} and"
-            f" {max(_at_once(each, workers) for each in plan.agents)} run at once (a program may take"
-            f" {plan.seconds:g} s)"
+            f" {max(_at_once(each, concurrency) for each in plan.agents)} run at once (a program may take"
+            f" {_seconds_text(plan)})"
         )
         if len(plan.agents) == 1:
-            yield _fitting_line(plan, runs, workers)
+            yield _fitting_line(plan, runs, concurrency)
         return
-    yield f"time: as long as the models take and their programs, {plan.seconds:g} s each at most"
+    yield f"time: as long as the models take and their programs, {_seconds_text(plan)} each at most"
     for section in plan.agents:
         if _hours(section) is not None:
             yield _hours_line(section, _of(section, runs))
+
+
+def _seconds_text(plan: MlePlan) -> str:
+    """Say how long one execution may take; of agents that differ, of each."""
+    seconds = {each.label: plan.seconds_of(each) for each in plan.agents}
+    if len(set(seconds.values())) == 1:
+        return f"{next(iter(seconds.values())):g} s"
+    return ", ".join(f"{most:g} s ({label})" for label, most in seconds.items())
 
 
 def _programs_line(plan: MlePlan, section: AgentSettings, runs: Sequence[RunSpec]) -> str:
@@ -342,10 +403,10 @@ def _hours_line(section: AgentSettings, runs: Sequence[RunSpec]) -> str:
     )
 
 
-def _fitting_line(plan: MlePlan, runs: Sequence[RunSpec], workers: int) -> str:
+def _fitting_line(plan: MlePlan, runs: Sequence[RunSpec], concurrency: int) -> str:
     (section,) = plan.agents
     count = sum(run.length for run in runs)
-    fitting = math.floor(SLOT_MINUTES * 60 / _pace(section, workers) / max(count, 1))
+    fitting = math.floor(SLOT_MINUTES * 60 / _pace(section, concurrency) / max(count, 1))
     fitting -= agent_named(section.name).most_executions(section) - section.steps
     if fitting < 1:
         return f"steps: not even one fits into {SLOT_MINUTES} minutes; take fewer searches"
@@ -357,13 +418,13 @@ def _programs(plan: MlePlan, run: RunSpec) -> int:
     return run.length * agent_named(section.name).most_executions(section)
 
 
-def _at_once(section: AgentSettings, workers: int) -> int:
-    return min(workers * agent_named(section.name).at_once(section), os.cpu_count() or 1)
+def _at_once(section: AgentSettings, concurrency: int) -> int:
+    return min(concurrency * agent_named(section.name).at_once(section), os.cpu_count() or 1)
 
 
-def _pace(section: AgentSettings, workers: int) -> float:
+def _pace(section: AgentSettings, concurrency: int) -> float:
     """Return the seconds from one program to the next, of all that run at once."""
-    return SECONDS_A_PROGRAM[section.name] / _at_once(section, workers)
+    return SECONDS_A_PROGRAM[section.name] / _at_once(section, concurrency)
 
 
 def _paces(plan: MlePlan) -> str:
@@ -435,23 +496,40 @@ def fingerprint(competition: Competition) -> dict[str, JSON]:
 
 
 def make_ready(found: Registry, competitions: tuple[Competition, ...]) -> None:
-    """Prepare the competitions that ship, and hold all against their checksums.
+    """Prepare the competitions that ship, hold all against their checksums, and unpack archives.
+
+    What was read once is known by its size and time: no run reads large data only to hash it.
 
     Raises:
-        CompetitionError: Another one is not prepared, or data is not what its checksums say.
+        CompetitionError: Another one is not prepared, data is not what its checksums say, or an
+            archive is not unpacked, for what it holds or a full disk.
         MissingExtraError: A package that data is made from is not installed.
     """
+    known = known_checksums(FileDigests())
     shipped = [each for each in competitions if found.get_source(each.id) == "shipped"]
     others = [each for each in competitions if each not in shipped]
     # Refused before the first one is prepared, and all at once.
     if missing := list(_missing_lines([each for each in others if not each.prepared])):
         raise CompetitionError("; ".join(missing))
     for each in others:
-        if wrong := verify_competition(each):
+        if wrong := verify_competition(each, known):
             msg = f"the data of {each.id} is not what its checksums say: {'; '.join(wrong[:3])}"
             raise CompetitionError(msg, path=each.public_dir.parent)
     for each in shipped:
         prepare_competition(each)
+    for each in competitions:
+        unpack_archives(each)
+
+
+def _readied(plan: MlePlan, competition: Competition) -> str:
+    """Prepare a competition as a run does, and say what agents find of it."""
+    make_ready(plan.registry(), (competition,))
+    unpacked = unpack_archives(competition)
+    archives = (
+        f", {len(unpacked.notes)} archives unpacked or left as told" if unpacked.notes else ""
+    )
+    verified = "as its checksums say" if competition.checksums is not None else "without checksums"
+    return f"prepared, {verified}{archives}"
 
 
 def _can_be_ready(found: Registry, competition: Competition) -> bool:
@@ -504,6 +582,6 @@ def _data(competition: Competition) -> JSON:
         return digest(known.model_dump(mode="json"))
     if not competition.prepared:
         return None
-    return digest(
-        [folder_checksum(competition.public_dir), folder_checksum(competition.private_dir)]
-    )
+    read = known_checksums(FileDigests())
+    folders = (competition.public_dir, competition.private_dir)
+    return digest([folder_checksum(each, read) for each in folders])

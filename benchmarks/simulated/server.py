@@ -37,7 +37,7 @@ from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.messages.utils import count_tokens_approximately
 
 from langgraft._core.canonical import JSON, seeded_fraction, text_digest
-from langgraft._core.clock import SystemClock
+from langgraft._core.effects import SystemClock
 from langgraft._core.errors import MissingExtraError
 from langgraft._core.files import disk_errors, write_all
 from langgraft.benchmarks.harness.usage import is_count

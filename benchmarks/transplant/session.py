@@ -25,6 +25,7 @@ from langgraft.benchmarks.harness.conversations import (
     Split,
     up_to_the_last_learned,
 )
+from langgraft.benchmarks.harness.log import deltas_before
 from langgraft.benchmarks.harness.models import make_model, sharing
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
@@ -32,7 +33,6 @@ from langgraft.benchmarks.harness.study import (
     ItemOutcome,
     PlanLogReader,
     RunSpec,
-    deltas_before,
 )
 from langgraft.benchmarks.harness.usage import metered
 from langgraft.benchmarks.transplant.domains import open_domain

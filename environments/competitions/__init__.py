@@ -15,6 +15,7 @@ layout        a folder in MLE-bench's layout, read and checked
 registry      finds competitions: those that ship, MLE-bench's (an installed one's, and the 22 lite
               ones without it), a folder of one's own
 preparing     makes the data, all of it or nothing; checksums
+archives      unpacks archives among the data, once: what agents find
 submissions   whether a submission is valid, by the sample submission alone
 graders       metrics as grade functions
 grading       a grade, and the report as `mlebench grade` writes it
@@ -33,6 +34,7 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft._core.errors import CompetitionError
+    from langgraft.environments.competitions.archives import Unpacked, unpack_archives
     from langgraft.environments.competitions.attempts import (
         Attempt,
         aattempt,
@@ -81,6 +83,7 @@ __all__ = [
     "Modality",
     "Registry",
     "Thresholds",
+    "Unpacked",
     "Validity",
     "aattempt",
     "above_median",
@@ -93,9 +96,11 @@ __all__ = [
     "prepare_competition",
     "rank",
     "told",
+    "unpack_archives",
 ]
 
 _MODULES = {
+    "archives": ("Unpacked", "unpack_archives"),
     "attempts": ("Attempt", "aattempt", "attempt", "input_files", "told"),
     "competition": ("Competition", "GradeFunction", "Grader", "MetricGroup", "Modality"),
     "graders": ("InvalidSubmissionError",),

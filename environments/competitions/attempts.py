@@ -126,6 +126,9 @@ def _in_lines(code: str, modules: Sequence[str]) -> Iterator[Leak]:
 INPUT: Final = "input"
 """Where the public data lies in the workspace, as AIDE's prompts have it."""
 
+WEIGHTS: Final = "weights"
+"""Where pretrained weights lie in the workspace, if there are any."""
+
 SUBMISSIONS: Final = ("submission.csv", "working/submission.csv", "submission/submission.csv")
 """Where a submission is looked for, the first one found counts.
 
@@ -178,7 +181,7 @@ def attempt(
     Args:
         program: Finds the data in `./input` and leaves one of `SUBMISSIONS`.
         competition: What it is for.
-        sandbox: Made with `inputs={"input": competition.public_dir}`, or `files` brings the data.
+        sandbox: Made with `inputs={"input": competition.input_dir}`, or `files` brings the data.
         seconds: Wall clock, in place of the sandbox's limit.
         seed: Of the program's hashes.
         files: Put into the workspace beforehand; `input_files(competition)` is the data.
@@ -214,10 +217,9 @@ async def aattempt(
 
 def input_files(competition: Competition) -> dict[str, Path]:
     """Return a competition's public data as files of a job, for a sandbox without a mount of it."""
-    found = sorted(path for path in competition.public_dir.rglob("*") if path.is_file())
-    return {
-        f"{INPUT}/{path.relative_to(competition.public_dir).as_posix()}": path for path in found
-    }
+    folder = competition.input_dir
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {f"{INPUT}/{path.relative_to(folder).as_posix()}": path for path in found}
 
 
 def judged(result: ExecutionResult, competition: Competition, code: str = "") -> Attempt:

@@ -98,6 +98,15 @@ class Competition:
         """Whether the data an attempt needs is there."""
         return _is_file(self.answers) and _is_file(self.sample_submission)
 
+    @property
+    def input_dir(self) -> Path:
+        """What agents find in `./input`: `public_dir`, or where archives were unpacked, that view.
+
+        `langgraft.environments.competitions.archives.unpack_archives` makes it, before agents run.
+        """
+        view = self.public_dir.parent / "unpacked" / "files"
+        return view if view.is_dir() else self.public_dir
+
 
 def refuse_others(given: object) -> None:
     """Refuse what is no competition, above all its id.

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from langgraft._core.clock import Clock, SystemClock
+from langgraft._core.effects import Clock, SystemClock
 from langgraft._core.errors import CompetitionError, MissingExtraError
 from langgraft.environments.competitions.competition import Competition, refuse_others
 from langgraft.environments.competitions.medals import above_median, medal, rounded
@@ -20,6 +20,7 @@ from langgraft.environments.competitions.preparing import not_prepared
 from langgraft.environments.competitions.registry import Registry
 from langgraft.environments.competitions.submissions import (
     UnusableFileError,
+    alone,
     most_bytes,
     read_bounded,
     read_frame,
@@ -132,8 +133,17 @@ def score_file(path: Path, competition: Competition) -> Score:
         CompetitionError: The competition's own files are at fault.
         MissingExtraError: pandas or scikit-learn is not installed.
     """
+    try:
+        size = competition.answers.stat().st_size
+    except OSError as error:
+        msg = f"cannot be read: {error.strerror}"
+        raise CompetitionError(msg, path=competition.answers) from error
+    with alone(size):
+        return _scored(path, competition, size)
+
+
+def _scored(path: Path, competition: Competition, size: int) -> Score:
     answers = _read_answers(competition.answers)
-    size = competition.answers.stat().st_size
     try:
         data = read_bounded(path, most=most_bytes(2 * size))
         refuse_wide(data, most=1, row=2 * size // (len(answers) + 1))

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, TypeAlias
 
 from filelock import FileLock
 
 from langgraft._core.errors import CompetitionError, MissingExtraError
+from langgraft._core.file_digests import FileDigests, file_digest
 from langgraft.environments.competitions.competition import Checksums, Competition, refuse_others
 from langgraft.environments.competitions.layout import (
     DESCRIPTION,
@@ -32,6 +33,20 @@ _ENDINGS: Final = {".csv", ".json", ".jsonl", ".parquet", ".bson"}
 _UNFINISHED: Final = ".preparing-"
 _SHOWN: Final = 5
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+ReadChecksum: TypeAlias = Callable[[Path], str]
+"""Returns the MD5 of a file."""
+
+
+def file_checksum(path: Path) -> str:
+    """Return the MD5 of a file. It tells whether data is the same, not whether it is safe."""
+    return file_digest(path, "md5")
+
+
+def known_checksums(digests: FileDigests) -> ReadChecksum:
+    """Return what does the same as `file_checksum`, and reads no file whose MD5 is known."""
+    return lambda path: digests.digest(path, "md5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +95,20 @@ def _prepared(competition: Competition, home: Path, *, force: bool) -> Prepared:
             _verify(competition, home, expected)
             return Prepared(competition.id, home, made=False, verified=expected is not None)
         _unpack(competition, expected)
-        with _workshop(home.parent) as workshop:
-            _make(competition, workshop)
-            _verify(competition, workshop, expected)
-            _open_to_readers(workshop)
-            _move(workshop, home)
+        with workshop(home.parent) as made:
+            _make(competition, made)
+            _verify(competition, made, expected)
+            _open_to_readers(made)
+            _move(made, home)
     return Prepared(competition.id, home, made=True, verified=expected is not None)
 
 
-def verify_competition(competition: Competition) -> list[str]:
+def verify_competition(competition: Competition, read: ReadChecksum = file_checksum) -> list[str]:
     """Return how prepared data differs from its checksums, a line for each file.
+
+    Args:
+        competition: Its data must be prepared.
+        read: Says what checksum a file has.
 
     Raises:
         CompetitionError: The data is not prepared, or its checksums cannot be read.
@@ -97,7 +116,7 @@ def verify_competition(competition: Competition) -> list[str]:
     if not competition.prepared:
         raise CompetitionError(not_prepared(competition))
     expected = _expected(competition)
-    return [] if expected is None else _wrong(competition.public_dir.parent, expected)
+    return [] if expected is None else _wrong(competition.public_dir.parent, expected, read)
 
 
 def not_prepared(competition: Competition) -> str:
@@ -120,15 +139,18 @@ def _expected(competition: Competition) -> Checksums | None:
 
 
 @contextmanager
-def _workshop(place: Path) -> Iterator[Path]:
-    """Give a folder beside the place of the data, and remove it, whatever happens in it."""
+def workshop(place: Path) -> Iterator[Path]:
+    """Give a folder beside the place of the data, and remove it, whatever happens in it.
+
+    Whoever asks holds a lock on the place: what another one left is removed.
+    """
     for abandoned in place.glob(f"{_UNFINISHED}*"):  # its maker was killed: we hold the lock
         shutil.rmtree(abandoned, ignore_errors=True)
-    workshop = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=place))
+    made = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=place))
     try:
-        yield workshop
+        yield made
     finally:
-        shutil.rmtree(workshop, ignore_errors=True)
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def _make(competition: Competition, workshop: Path) -> None:
@@ -178,7 +200,7 @@ def _unpack(competition: Competition, expected: Checksums | None) -> None:
         raise CompetitionError(msg)
     if file_checksum(archive) != expected.zip:
         raise CompetitionError("is another archive than its checksum says", path=archive)
-    with _workshop(raw.parent) as unpacked:
+    with workshop(raw.parent) as unpacked:
         try:
             with zipfile.ZipFile(archive) as opened:
                 opened.extractall(unpacked)
@@ -203,11 +225,11 @@ def _verify(competition: Competition, prepared: Path, expected: Checksums | None
     raise CompetitionError(msg, path=competition.public_dir.parent)
 
 
-def _wrong(prepared: Path, expected: Checksums) -> list[str]:
+def _wrong(prepared: Path, expected: Checksums, read: ReadChecksum = file_checksum) -> list[str]:
     return [
-        *differences(prepared / "public", expected.public),
-        *differences(prepared / "private", expected.private),
-        *folder_differences(prepared, expected.folders),
+        *differences(prepared / "public", expected.public, read),
+        *differences(prepared / "private", expected.private, read),
+        *folder_differences(prepared, expected.folders, read),
     ]
 
 
@@ -243,50 +265,54 @@ def read_checksums(path: Path) -> Checksums:
     return found
 
 
-def differences(folder: Path, expected: Mapping[str, str]) -> list[str]:
+def differences(
+    folder: Path, expected: Mapping[str, str], read: ReadChecksum = file_checksum
+) -> list[str]:
     """Return what differs between a folder and the checksums of its files, a line for each.
 
     Every file that is listed must be there; a file of data directly in the folder that is not
     listed (and could have been) is a difference as well. `description.md` is none.
     """
-    found = folder_checksums(folder)
-    lines = [f"{folder.name}/{name} is not listed" for name in found if name not in expected]
+    lines = [
+        f"{folder.name}/{each.name} is not listed"
+        for each in _listed(folder)
+        if each.name not in expected
+    ]
     for name, checksum in expected.items():
         file = folder / name
         if not file.is_file():
             lines.append(f"{folder.name}/{name} is missing")
-        elif file_checksum(file) != checksum:
+        elif read(file) != checksum:
             lines.append(f"{folder.name}/{name} differs")
     return sorted(lines)
 
 
-def folder_differences(prepared: Path, expected: Mapping[str, str]) -> list[str]:
+def folder_differences(
+    prepared: Path, expected: Mapping[str, str], read: ReadChecksum = file_checksum
+) -> list[str]:
     """Return which folders of prepared data differ from their checksums, a line for each."""
     lines = []
     for name, checksum in expected.items():
         if not (prepared / name).is_dir():
             lines.append(f"{name} is missing")
-        elif folder_checksum(prepared / name) != checksum:
+        elif folder_checksum(prepared / name, read) != checksum:
             lines.append(f"{name} differs: its files, or their names")
     return sorted(lines)
 
 
-def folder_checksum(folder: Path) -> str:
+def folder_checksum(folder: Path, read: ReadChecksum = file_checksum) -> str:
     """Return the MD5 of a folder: of a line `<MD5>  <path>` for each file below it, by path."""
     found = {
         path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()
     }
-    lines = [f"{file_checksum(found[name])}  {name}\n" for name in sorted(found)]
+    lines = [f"{read(found[name])}  {name}\n" for name in sorted(found)]
     return hashlib.md5("".join(lines).encode(), usedforsecurity=False).hexdigest()
 
 
 def folder_checksums(folder: Path) -> dict[str, str]:
     """Return MD5 of the files of data directly in a folder, by name, as MLE-bench lists them."""
-    files = sorted(each for each in folder.iterdir() if each.suffix in _ENDINGS and each.is_file())
-    return {each.name: file_checksum(each) for each in files}
+    return {each.name: file_checksum(each) for each in _listed(folder)}
 
 
-def file_checksum(path: Path) -> str:
-    """Return the MD5 of a file. It tells whether data is the same, not whether it is safe."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+def _listed(folder: Path) -> list[Path]:
+    return sorted(each for each in folder.iterdir() if each.suffix in _ENDINGS and each.is_file())

@@ -47,6 +47,9 @@ READABLE: Final = (
 )
 """Endings of files that a preview looks into; where there are many, the first kinds are listed."""
 
+ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+"""Endings of archives, which programs may find unpacked (`archives`)."""
+
 _SHOWN: Final = 8
 """Files of a folder, and folders of it, that are listed by name, as in AIDE."""
 _SHOWN_OF_MANY: Final = 4
@@ -55,6 +58,8 @@ _MANY: Final = 30
 _READABLE_SHOWN: Final = 12
 _DEPTH: Final = 4
 """Folders within folders that are looked into."""
+_LISTED: Final = 250_000
+"""Entries of a folder that are looked at; the largest of MLE-bench's lite ones has 174,464."""
 _COUNTED: Final = 64 * 2**20
 """Bytes of a text up to which its lines are counted."""
 _LONGEST_NAME: Final = 60
@@ -67,6 +72,8 @@ class Tree:
     lines: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     """Those listed by name that a preview can look into."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What is said of files besides, by their paths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +86,17 @@ class Beginning:
     encoding: str
 
 
-def walk(folder: Path) -> Tree:
+def walk(folder: Path, notes: Mapping[str, str] | None = None) -> Tree:
     """List a folder: names in their natural order, sizes, and lines of texts.
+
+    Args:
+        folder: What to list.
+        notes: What to say of files besides, by their paths relative to it.
 
     Raises:
         OSError: The folder cannot be listed; folders in it that cannot be are said to be so.
     """
-    tree = Tree()
+    tree = Tree(notes={str(folder / name): note for name, note in (notes or {}).items()})
     _list(tree, folder, _entries(folder), depth=1)
     return tree
 
@@ -126,7 +137,8 @@ def read_beginning(path: Path, most: int) -> Beginning:
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     with os.scandir(folder) as found:
-        return sorted(found, key=lambda entry: _natural(entry.name))
+        # Of a folder without end it is chance which ones are seen.
+        return sorted(islice(found, _LISTED), key=lambda entry: _natural(entry.name))
 
 
 def _ending(entry: os.DirEntry[str]) -> str:
@@ -150,7 +162,7 @@ def _list(tree: Tree, folder: Path, entries: Sequence[os.DirEntry[str]], *, dept
     first = sorted(readable, key=lambda entry: READABLE.index(_ending(entry)))  # stable
     named = set(first[:_READABLE_SHOWN])
     for entry in (*(each for each in readable if each in named), *others[:most]):
-        tree.lines.append(f"{indent}{plain(entry.name)} {_about(entry)}")
+        tree.lines.append(f"{indent}{plain(entry.name)} {_about(entry)}{_noted(tree, entry)}")
         if entry in named and entry.is_file(follow_symlinks=False):
             tree.files.append(folder / entry.name)
     hidden = max(0, len(readable) - _READABLE_SHOWN) + max(0, len(others) - most)
@@ -160,6 +172,13 @@ def _list(tree: Tree, folder: Path, entries: Sequence[os.DirEntry[str]], *, dept
         _list_inner(tree, folder / entry.name, depth=depth)
     if len(folders) > most:
         tree.lines.append(f"{indent}… {len(folders) - most:,} more folders")
+
+
+def _noted(tree: Tree, entry: os.DirEntry[str]) -> str:
+    """Say of an archive where its content is."""
+    if note := tree.notes.get(entry.path):
+        return f", {plain(note, 120)}"
+    return ", an archive, not unpacked" if entry.name.lower().endswith(ARCHIVES) else ""
 
 
 def _list_inner(tree: Tree, folder: Path, *, depth: int) -> None:
@@ -183,6 +202,7 @@ def _counted(entries: Sequence[os.DirEntry[str]]) -> str:
     listed = ", ".join(f"{count:,} {plain(kind, 12)}" for kind, count in common)
     parts = [f"{len(files):,} {'file' if len(files) == 1 else 'files'}: {listed}"] if files else []
     parts += [f"{folders:,} {'folder' if folders == 1 else 'folders'}"] if folders else []
+    parts += ["and more that were not looked at"] if len(entries) == _LISTED else []
     return "; ".join(parts) or "empty"
 
 
@@ -265,15 +285,16 @@ _KEYS: Final = 12
 """Keys of an object that are told."""
 
 
-def data_preview(folder: Path, *, most: int = MOST) -> str:
+def data_preview(folder: Path, *, most: int = MOST, notes: Mapping[str, str] | None = None) -> str:
     """Describe the public data of a competition for a prompt.
 
     Where the full description is longer than `most`, tables are told by their first columns' names
     alone, and texts are not quoted; where that is longer too, it is cut at the end of a line.
 
     Args:
-        folder: What agents may see: `Competition.public_dir`.
+        folder: What agents may see: `Competition.input_dir`.
         most: Characters at most.
+        notes: What to say of files besides, by their paths: `Unpacked.notes`.
 
     Raises:
         CompetitionError: There is no such folder, or it cannot be listed.
@@ -282,7 +303,7 @@ def data_preview(folder: Path, *, most: int = MOST) -> str:
         msg = "is not there, or no folder; prepare the competition's data first"
         raise CompetitionError(msg, path=folder)
     try:
-        tree = walk(folder)
+        tree = walk(folder, notes)
     except OSError as error:
         msg = f"cannot be listed: {error.strerror or error}"
         raise CompetitionError(msg, path=folder) from error
@@ -345,15 +366,19 @@ class _Table:
     rows: list[list[str]]
     notes: list[str]
     whole: bool
+    about: int | None = None
+    """Rows there may be in all, by the length of those looked at; `None` where that is known."""
 
 
 def _described_table(path: Path, name: str, *, names_only: int | None) -> str:
     """Describe a table: its rows and columns, and what each column holds, or the first names only."""
-    table = _read(read_beginning(path, _READ))
+    table = _read(read_beginning(path, _READ), path.stat().st_size)
     if not table.names:
         return f"{name}: {'; '.join(['empty', *table.notes])}"
     rows = f"{len(table.rows):,} {'row' if len(table.rows) == 1 else 'rows'}"
     seen = rows if table.whole else f"the first {rows} looked at"
+    if table.about is not None:
+        seen = f"about {table.about:,} rows by its size, {seen}"
     count = len(table.names)
     head = [seen, f"{count:,} {'column' if count == 1 else 'columns'}", *table.notes]
     if names_only is not None:
@@ -370,12 +395,13 @@ def _described_table(path: Path, name: str, *, names_only: int | None) -> str:
     return "\n".join([f"{name}: {', '.join(head)}", *columns])
 
 
-def _read(beginning: Beginning) -> _Table:
+def _read(beginning: Beginning, size_: int) -> _Table:
     notes = [] if beginning.encoding == "UTF-8" else [f"in {beginning.encoding}"]
     separator = _separator(beginning.text)
     if separator != ",":
         notes.append(f"separated by {separator!r}")
-    reader = csv.reader(io.StringIO(beginning.text, newline=""), delimiter=separator)
+    stream = io.StringIO(beginning.text, newline="")
+    reader = csv.reader(stream, delimiter=separator)
     rows: list[list[str]] = []
     whole = beginning.whole
     try:
@@ -393,7 +419,18 @@ def _read(beginning: Beginning) -> _Table:
     longer = sum(len(row) > len(names) for row in rows)
     if longer:
         notes.append(f"{longer:,} rows with more fields than the first line")
-    return _Table(names, rows[1:], notes, whole)
+    seen = beginning.text[: stream.tell()].encode(beginning.encoding, "replace")
+    about = None if whole else _estimated(len(rows), len(seen), size_)
+    return _Table(names, rows[1:], notes, whole, about)
+
+
+def _estimated(lines: int, seen: int, size_: int) -> int | None:
+    """Return how many rows a file may have, to two digits: it is not read for it."""
+    if lines < _FEW:
+        return None
+    rows = size_ * lines // seen
+    scale: int = 10 ** max(len(str(rows)) - 2, 0)
+    return round(rows / scale) * scale
 
 
 def _separator(text: str) -> str:

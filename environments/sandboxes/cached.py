@@ -3,9 +3,10 @@
 import asyncio
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -26,7 +27,7 @@ from langgraft.environments.sandboxes.programs import (
 from langgraft.environments.sandboxes.requests import check_types
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 
-LAYOUT: Final = 1
+LAYOUT: Final = 2
 """Part of every key and of the file: raise it when kept results can no longer be trusted."""
 
 _FILE: Final = Layout(
@@ -237,6 +238,9 @@ class ExecutionCache:
     def keep(self, key: str, result: ExecutionResult) -> ExecutionResult:
         """Keep a result, and return the one that counts: the first one of its key.
 
+        Files are kept compressed, and read back only where another result was first: a submission
+        may have 157 MB.
+
         Raises:
             InputError: The file is damaged.
             InfrastructureError: The file cannot be written now.
@@ -245,6 +249,9 @@ class ExecutionCache:
         row = (key, written, content, _checksum(key, written, content))
         with self._file.transaction(write=True) as cursor:
             cursor.execute("INSERT OR IGNORE INTO executions VALUES (?, ?, ?, ?)", row)
+            first = cursor.rowcount == 1
+        if first:
+            return result
         kept = self.get(key)
         assert kept is not None
         return kept
@@ -265,27 +272,29 @@ class ExecutionCache:
 
 
 def write_result(result: ExecutionResult) -> tuple[str, bytes]:
-    """Write a result as JSON, with the lengths of its files, and the files' bytes one after another.
+    """Write a result as JSON, with the lengths of its files, and these, compressed, one after another.
 
     JSON in ASCII with sorted keys: unlike UTF-8 it bears halves of surrogate pairs, which an
     exception's message may hold.
     """
-    written = asdict(result) | {
-        "files": [[name, len(content)] for name, content in result.files.items()],
+    files = {name: zlib.compress(content, 1) for name, content in result.files.items()}
+    # Without the files: `asdict` copies what it is given.
+    written = asdict(replace(result, files={})) | {
+        "files": [[name, len(content)] for name, content in files.items()],
         # As pairs, because sorted keys would change their order.
         "left_out": [[name, reason] for name, reason in result.left_out.items()],
     }
     text = json.dumps(written, sort_keys=True, separators=(",", ":"))
-    return text, b"".join(result.files.values())
+    return text, b"".join(files.values())
 
 
 def read_result(written: str, content: bytes) -> ExecutionResult:
     """Read what `write_result` wrote."""
     fields: dict[str, Any] = json.loads(written)
     files: dict[str, bytes] = {}
-    start = 0
+    view, start = memoryview(content), 0
     for name, length in fields["files"]:
-        files[name] = content[start : start + length]
+        files[name] = zlib.decompress(view[start : start + length])
         start += length
     error = fields["error"]
     return ExecutionResult(
@@ -305,4 +314,6 @@ def _read_error(fields: dict[str, Any]) -> ProgramError:
 
 
 def _checksum(key: str, written: str, content: bytes) -> bytes:
-    return hashlib.sha256(b"\0".join([key.encode(), written.encode(), content])).digest()
+    checksum = hashlib.sha256(b"\0".join([key.encode(), written.encode(), b""]))
+    checksum.update(content)
+    return checksum.digest()

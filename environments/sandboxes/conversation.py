@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from langgraft._core.errors import InputError
+from langgraft._core.errors import InputError, SandboxUnavailableError
 from langgraft.environments.sandboxes.inside import frames
 from langgraft.environments.sandboxes.inside.files import MAX_LEFT_OUT
 from langgraft.environments.sandboxes.inside.running import KERNEL_SECONDS
@@ -67,7 +67,7 @@ class _Ended(_Answer):
 
     exit_code: int | None = Field(ge=0, le=255)
     signal: str | None = Field(max_length=100)
-    stopped: Literal["timeout", "output", "cancelled"] | None
+    stopped: Literal["timeout", "output", "disk", "full", "cancelled"] | None
     oom: bool
     duration: float = Field(ge=0, allow_inf_nan=False)
     stdout_printed: int = Field(ge=0)
@@ -248,6 +248,12 @@ class Conversation:
         ended = self._last = self._ended(_Deadline(seconds + GRACE + self._restart))
         # The next cell first starts a new kernel.
         self._restart = KERNEL_SECONDS if ended.kernel_lost else 0.0
+        if ended.stopped == "full":
+            msg = (
+                "the disk of the Docker engine is nearly full, and no program here is to blame: make"
+                " room on it, and go on"
+            )
+            raise SandboxUnavailableError(msg)
         if not ended.cleared:
             logger.warning("a program left processes that cannot be killed: they are stuck")
         files, left_out = self._files(_Deadline(ERRAND_SECONDS))
@@ -277,7 +283,7 @@ class Conversation:
             stdout=self._output(frames.STDOUT, printed[0]),
             stderr=self._output(frames.STDERR, printed[1]),
             duration=ended.duration,
-            stopped=None if ended.stopped == "cancelled" else ended.stopped,
+            stopped=None if ended.stopped in {"cancelled", "full"} else ended.stopped,
             oom=ended.oom,
             signal=ended.signal,
             error=ended.error.told() if ended.error is not None else None,

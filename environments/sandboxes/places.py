@@ -158,6 +158,10 @@ class PlaceSettings:
     """Links to make in such a workspace: name to target."""
     parent: int | None = None
     """The host's process id, where the supervisor is its child."""
+    mounted: tuple[str, ...] = ()
+    """What is mounted in the workspace, by name."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Further variables of all programs."""
 
 
 def greet(channel: Channel, settings: PlaceSettings, *, timeout: float = 30.0) -> None:
@@ -182,6 +186,7 @@ def greet(channel: Channel, settings: PlaceSettings, *, timeout: float = 30.0) -
         "launcher": launcher_script(),
         "kernel": kernel_script(),
         "limits": settings.limits.model_dump(include=held_inside),
+        "disk": _disk(settings),
     }
     channel.send(pack_json(SETTINGS, told))
     kind, payload = receive_frame(channel, timeout=timeout)
@@ -200,6 +205,13 @@ def greet(channel: Channel, settings: PlaceSettings, *, timeout: float = 30.0) -
         )
 
 
+def _disk(settings: PlaceSettings) -> dict[str, object] | None:
+    """Return what is watched of a workspace on disk; of no other one anything has to be."""
+    if not settings.isolated or settings.limits.workspace_on == "memory":
+        return None
+    return {"most": settings.limits.workspace, "mounted": list(settings.mounted)}
+
+
 def _environment(settings: PlaceSettings) -> dict[str, str]:
     threads = str(math.ceil(settings.limits.cpus))
     return {
@@ -213,6 +225,7 @@ def _environment(settings: PlaceSettings) -> dict[str, str]:
         "OMP_NUM_THREADS": threads,
         "OPENBLAS_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,
+        **settings.environment,
     }
 
 

@@ -60,13 +60,18 @@ class Limits(Settings):
     seconds: float = Field(60.0, gt=0, allow_inf_nan=False)
     """Wall clock, from the program's first instruction; then its whole tree is killed."""
     memory: int = Field(2048 * MIB, ge=64 * MIB)
-    """Of all processes together; swap is off. What lies in `workspace`, `tmp` and `shm` counts."""
+    """Of all processes together; swap is off. What lies in `tmp`, `shm` and a `workspace` in memory
+    counts."""
     cpus: float = Field(2.0, gt=0, allow_inf_nan=False)
     """Processors, also as `OMP_NUM_THREADS` and its like (rounded up)."""
     pids: int = Field(256, ge=32)
     """Processes and threads; numeric libraries start a thread for each processor."""
     workspace: int = Field(512 * MIB, ge=MIB)
-    """Of the workspace, all files together: beyond it writes fail with `ENOSPC`."""
+    """Of the workspace, all files together: beyond it writes fail with `ENOSPC`, or on disk the
+    program is stopped."""
+    workspace_on: Literal["memory", "disk"] = "memory"
+    """Where the workspace lies. On the engine's disk it takes no memory, and its bound is watched, a
+    few times a second, and not held to the byte."""
     tmp: int = Field(256 * MIB, ge=MIB)
     """Of `/tmp`."""
     shm: int = Field(256 * MIB, ge=MIB)
@@ -79,14 +84,16 @@ class Limits(Settings):
     """Kept of each of standard output and standard error: half from the head, half from the tail."""
     flood: int = Field(256 * MIB, ge=1000)
     """Printed in all before the program is stopped."""
-    collected: int = Field(64 * MIB, ge=0)
-    """Of all files taken out together."""
+    collected: int = Field(256 * MIB, ge=0)
+    """Of all files taken out together. The largest submission of MLE-bench lite, to
+    denoising-dirty-documents, has 5.35 million rows: 157 MB with all digits of each value."""
     collected_files: int = Field(1000, ge=0)
     """How many files are taken out at most."""
 
 
-Stopped = Literal["timeout", "output"]
-"""Why the sandbox ended a program: its wall clock, or what it printed."""
+Stopped = Literal["timeout", "output", "disk"]
+"""Why the sandbox ended a program: its wall clock, what it printed, or what its workspace on disk
+held."""
 
 OUTPUT_HEAD: Final = 2500
 OUTPUT_TAIL: Final = 2500

@@ -109,21 +109,15 @@ def trimmed(text: str, room: int = OUTPUT_HEAD + OUTPUT_TAIL) -> str:
 
 def _endings(result: ExecutionResult, limits: Limits, allowed: float) -> Iterator[str]:
     """Say why it was ended, the limit that did it, and what that points to."""
-    if result.stopped == "timeout":
-        # Only a cell whose kernel lives on has no exit code.
-        how = "stopped with all its processes" if result.exit_code is not None else "interrupted"
-        kept = "" if result.exit_code is not None else " All variables are still there."
-        yield f"TIMEOUT: it was {how} after {allowed:g} s.{kept} Do less work, or less at a time."
-    if result.stopped == "output":
-        yield (
-            f"TOO MUCH OUTPUT: it was stopped after printing more than {size_text(limits.flood)}. Print"
-            " less."
-        )
+    yield from _stopped(result, limits, allowed)
+    on_disk = limits.workspace_on == "disk"
     if result.oom:
+        held = (
+            "files in /tmp and /dev/shm" if on_disk else "files in the workspace, /tmp and /dev/shm"
+        )
         yield (
             f"OUT OF MEMORY: its processes together needed more than {size_text(limits.memory)}, which"
-            " also holds files in the workspace, /tmp and /dev/shm. Load less at once, use smaller"
-            " types or fewer workers."
+            f" also holds {held}. Load less at once, use smaller types or fewer workers."
         )
     if "SIGBUS" in (result.signal or "") or result.exit_code == _BUS:
         yield (
@@ -143,6 +137,24 @@ def _endings(result: ExecutionResult, limits: Limits, allowed: float) -> Iterato
         yield "KERNEL LOST: all variables are gone; the next cell starts a new kernel."
     if result.exit_code and result.signal is None and result.stopped is None:
         yield f"It ended with exit code {result.exit_code}."
+
+
+def _stopped(result: ExecutionResult, limits: Limits, allowed: float) -> Iterator[str]:
+    if result.stopped == "timeout":
+        # Only a cell whose kernel lives on has no exit code.
+        how = "stopped with all its processes" if result.exit_code is not None else "interrupted"
+        kept = "" if result.exit_code is not None else " All variables are still there."
+        yield f"TIMEOUT: it was {how} after {allowed:g} s.{kept} Do less work, or less at a time."
+    if result.stopped == "output":
+        yield (
+            f"TOO MUCH OUTPUT: it was stopped after printing more than {size_text(limits.flood)}. Print"
+            " less."
+        )
+    if result.stopped == "disk":
+        yield (
+            "WORKSPACE FULL: it was stopped with all its processes, as the workspace held more than"
+            f" {size_text(limits.workspace)}. Write less, or remove what is no longer needed."
+        )
 
 
 def _exception(error: ProgramError, printed: str) -> str:

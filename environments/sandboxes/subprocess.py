@@ -69,6 +69,7 @@ class SubprocessSandbox(SupervisedSandbox):
         python: The interpreter, 3.8 or later.
         inputs: Name in the workspace → a folder or file of this machine, linked there. A program
             can write to them.
+        environment: Further variables of all programs.
         retries: Fresh processes a program gets after its supervisor was killed.
 
     Raises:
@@ -81,10 +82,12 @@ class SubprocessSandbox(SupervisedSandbox):
         *,
         python: str = sys.executable,
         inputs: Mapping[str, Path | str] | None = None,
+        environment: Mapping[str, str] | None = None,
         retries: int = 2,
     ) -> None:
         super().__init__(limits, retries=retries)
         self._python = python
+        self._environment = dict(environment or {})
         self._inputs = {
             name: _checked_input(name, Path(path)) for name, path in (inputs or {}).items()
         }
@@ -97,6 +100,7 @@ class SubprocessSandbox(SupervisedSandbox):
             "python": [self._python, sys.version],
             "packages": _packages(),
             "inputs": self._inputs,
+            "environment": self._environment,
             "limits": self.limits.model_dump(),
         }
         return digest(content)
@@ -104,7 +108,7 @@ class SubprocessSandbox(SupervisedSandbox):
     def _open(self) -> Place:
         place = _ProcessPlace(self._python)
         try:
-            place.greet(self.limits, self._inputs)
+            place.greet(self.limits, self._inputs, self._environment)
         except BaseException:
             place.destroy()
             raise
@@ -159,7 +163,9 @@ class _ProcessPlace:
             theirs.close()
         self.channel = SocketChannel(ours)
 
-    def greet(self, limits: Limits, inputs: Mapping[str, str]) -> None:
+    def greet(
+        self, limits: Limits, inputs: Mapping[str, str], environment: Mapping[str, str]
+    ) -> None:
         settings = PlaceSettings(
             limits,
             workspace=str(self._folder / "workspace"),
@@ -167,6 +173,7 @@ class _ProcessPlace:
             isolated=False,
             remove=str(self._folder),
             links=inputs,
+            environment=environment,
             parent=os.getpid(),
         )
         greet(self.channel, settings)

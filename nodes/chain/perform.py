@@ -49,7 +49,7 @@ def performer(competition: Competition) -> Performer:
         if action.name == RUN_PYTHON:
             return (yield from perform_cell(str(arguments["code"])))
         if action.name == EDIT_FILE:
-            return (yield from perform_edit(arguments, competition.public_dir))
+            return (yield from perform_edit(arguments, competition.input_dir))
         return (yield from perform_validation(competition))
 
     return perform

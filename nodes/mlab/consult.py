@@ -93,7 +93,7 @@ def said_action(run: RunDeps, state: RunState) -> Action:
 def _looking(run: RunDeps, action: Action) -> KernelProgram[_Looked]:
     """Read the file that a model is to be shown; a script that is not there yet is empty."""
     given = cast("Mapping[str, Any]", action.arguments["input"])  # as `read_reply` made it
-    data = run.competition.public_dir
+    data = run.competition.input_dir
     try:
         if action.name == tools.UNDERSTAND:
             path = inside_path(given["file_name"])

@@ -46,7 +46,7 @@ class _Call:
     @property
     def data(self) -> Path:
         """The folder that lies in `./input`, which the host has too."""
-        return self.competition.public_dir
+        return self.competition.input_dir
 
 
 Does: TypeAlias = Callable[[_Call], KernelProgram[Performed]]

@@ -237,11 +237,15 @@ class SearchDeps(CompetitionDeps):
     """Whether a program that leaves a submission which is not valid has failed."""
     clock: Callable[[], float] = time.monotonic
     """Seconds that go on; of what it says only differences count."""
+    weights: Sequence[str] = ()
+    """Names of pretrained weights that programs find, as the prompt says."""
 
     @property
     def bounds(self) -> Bounds:
         """What the search may use."""
-        return Bounds(self.sandbox.limits, self.seconds, self.steps, self.hours, self.gpus)
+        return Bounds(
+            self.sandbox.limits, self.seconds, self.steps, self.hours, self.gpus, self.weights
+        )
 
     @property
     def lower_is_better(self) -> bool:

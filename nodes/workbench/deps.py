@@ -1,7 +1,7 @@
 """What all nodes of a run depend on, and how they pay for what they ask models."""
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
@@ -39,12 +39,21 @@ class RunDeps(CompetitionDeps):
     """Seconds that go on; of what it says only differences count."""
     gpus: Gpus = None
     """Of a program, as prompts tell it."""
+    weights: Sequence[str] = ()
+    """Names of pretrained weights that programs find."""
 
     @property
     def bounds(self) -> Bounds:
         """What the run may use."""
         limits = self.limits
-        return Bounds(self.sandbox.limits, self.seconds, limits.steps, limits.hours, self.gpus)
+        return Bounds(
+            self.sandbox.limits,
+            self.seconds,
+            limits.steps,
+            limits.hours,
+            self.gpus,
+            self.weights,
+        )
 
     def bounds_text(self, prompt: Prompt, state: RunState) -> str:
         """Return what the run may use, and what is left of it, as a prompt tells it."""

@@ -48,7 +48,7 @@ class Workspaces:
     Any number of threads and tasks may use it; a run's actions come one after the other.
 
     Args:
-        sandbox: Made with `inputs={"input": competition.public_dir}`.
+        sandbox: Made with `inputs={"input": competition.input_dir}`.
         perform: Does an action; see `langgraft.nodes.workbench.performing`.
         changing: Names of the actions that may change a workspace: those are done again.
         metric: The competition's name of its metric.

@@ -102,7 +102,7 @@ def way_of_a_plan(name: str = "demo") -> dict[str, list[str]]:
         plan = prepared[0]
         model_for = plan.study.simulated_model
         ways["runs → items.jsonl"] = entered(
-            lambda: asyncio.run(run_plan(plan, out, model_for=model_for, workers=1))
+            lambda: asyncio.run(run_plan(plan, out, model_for=model_for, concurrency=1))
         )
         ways["items.jsonl → page"] = entered(
             lambda: plan.study.report(plan.plan, PlanLog(out), out / "report")

@@ -35,6 +35,7 @@ def test_tasks_when_listed_then_are_200_and_100_by_seed() -> None:
         assert test[0] == TextTask(f"textworld/{family}/200", f"textworld/{family}", "test")
 
 
+@pytest.mark.matrix
 @needs_textworld
 @pytest.mark.parametrize(
     "family",
@@ -83,6 +84,7 @@ def test_command_when_it_is_none_then_is_answered_and_changes_nothing(command: s
     episode.close()
 
 
+@pytest.mark.matrix
 @needs_textworld
 def test_game_when_made_in_another_process_then_is_the_same() -> None:
     """A seed is a game, whatever the hashes of that process and the games before it."""

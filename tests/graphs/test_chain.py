@@ -294,14 +294,16 @@ def test_prompts_when_time_goes_by_tell_the_time_that_the_state_has(
     looks = itertools.count(0, 900)
     model = scripted(*WORK)
     limits = RunLimits(steps=12, hours=10)
-    ran(competition, model, limits=limits, clock=lambda: next(looks), gpus=1)
+    ran(competition, model, limits=limits, clock=lambda: next(looks), gpus=1, weights=["timm/net"])
     told = [messages[-1].text.rpartition("What a run may use")[2] for messages in model.asked]
     assert "; graphics processors: 1.\n" in told[0]
+    weights = told[0][told[0].index("\n- Pretrained") :]
+    assert weights.endswith(": timm/net.")
     assert told[0].endswith(
-        "12 of 12 left, 0 % used.\n- Time: about 10 hours left of 10 hours, 0 % used."
+        "12 of 12 left, 0 % used.\n- Time: about 10 hours left of 10 hours, 0 % used." + weights
     )
     assert told[9].endswith(
-        "3 of 12 left, 75 % used.\n- Time: about 6 hours left of 10 hours, 40 % used."
+        "3 of 12 left, 75 % used.\n- Time: about 6 hours left of 10 hours, 40 % used." + weights
     )
     assert all(
         sum(each.text.count("What a run may use") for each in messages) == 1

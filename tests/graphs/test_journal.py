@@ -32,6 +32,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.kill
 @pytest.mark.parametrize("name", ["items.jsonl", "bank.json"])
 def test_log_and_bank_when_killed_at_any_superstep_are_the_same_bytes(
     name: str, folders: Path

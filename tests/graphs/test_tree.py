@@ -338,7 +338,7 @@ def test_prompts_when_a_program_is_asked_for_say_what_it_may_use(
     """Also when debugging: processors, memory, the time of one program, what is left."""
     policy = AIDEPolicy(drafts=1, debug_probability=1.0)
     code = programs(reply(BROKEN.format(number=1)), reply(good(0.5)))
-    searched(competition, code, policy=policy, gpus=gpus)
+    searched(competition, code, policy=policy, gpus=gpus, weights=["timm/net"])
     for number, text in enumerate(code.texts("write")):
         assert f"- Processors: 2; graphics processors: {said}.\n" in text
         assert "- Memory: 2,048 MiB for all processes" in text
@@ -346,5 +346,6 @@ def test_prompts_when_a_program_is_asked_for_say_what_it_may_use(
         assert "- One execution: 60 seconds at most.\n" in text
         assert f"- Steps: {3 - number} of 3 left, " in text
         assert "- Time: the run as a whole has no limit.\n" in text
+        assert "(HF_HOME and TORCH_HOME are set): timm/net." in text
         assert "whatever else the task's description asks for" in text
         assert "was split anew" in text

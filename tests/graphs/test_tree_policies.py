@@ -200,6 +200,7 @@ def test_search_when_another_policy_is_to_go_on_with_it_is_refused(
     assert len(read_search(artifacts, out["journal"]).nodes) == 2
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "policy",
     [

@@ -1,5 +1,6 @@
 """What a tree search refuses: settings, inputs, sandboxes and policies that cannot be."""
 
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,12 @@ import pytest
 from counting_sandbox import CountingSandbox
 from langgraph.store.memory import InMemoryStore
 from tree_cases import (
+    good,
+    programs,
+    reply,
     sandbox,
+    searched,
+    toy,
     writing,
 )
 
@@ -127,3 +133,31 @@ def test_search_when_the_policy_wants_the_impossible_is_stopped(
         )
         with pytest.raises(InputError, match="the policy chose"):
             agent.invoke({})
+
+
+def test_search_when_the_data_has_a_bomb_is_refused_before_a_model_is_asked(
+    tmp_path: Path,
+) -> None:
+    """The line names the archive and the bound; no program runs either."""
+    toyed = toy(tmp_path)
+    with zipfile.ZipFile(toyed.public_dir / "train.zip", "w") as archive:
+        archive.writestr("zeros", b"0")
+        archive.infolist()[0].file_size = 50 << 30  # as its list of contents will say
+    code = programs(reply(good()))
+    with pytest.raises(CompetitionError, match=r"train\.zip.*is a bomb, or like one.*200 times"):
+        searched(toyed, code)
+    assert code.asked == []
+
+
+def test_search_when_data_is_zipped_shows_and_gives_what_is_in_it(tmp_path: Path) -> None:
+    """And refuses a sandbox that was made with the archives alone."""
+    toyed = toy(tmp_path)
+    with zipfile.ZipFile(toyed.public_dir / "extra.csv.zip", "w") as archive:
+        archive.writestr("extra.csv", "id,more\n1,7\n")
+    code = programs(reply("open('input/extra.csv')\n" + good()))
+    with pytest.raises(InputError, match=r"extra\.csv is not there .*competition\.input_dir"):
+        searched(toyed, code, sandbox=SubprocessSandbox(inputs={"input": toyed.public_dir}))
+    assert code.asked == []
+    _, search = searched(toyed, code)  # by `competition.input_dir` now
+    assert not any(node.is_buggy for node in search.nodes)
+    assert "extra.csv: 1 row, 2 columns" in code.asked[0][1]

@@ -20,6 +20,8 @@ from langgraft.graphs import build_tree_agent
 from langgraft.memory.providers import make_provider
 from langgraft.nodes.search import MemoryArtifacts, read_search, restore_memory
 
+pytestmark = pytest.mark.kill  # searches cut off and taken up again
+
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 
 SUPPORT = Path(__file__).resolve().parent.parent / "support"

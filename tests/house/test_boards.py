@@ -22,6 +22,8 @@ from langgraft.environments.competitions.grading import grade_submission
 from langgraft.environments.competitions.preparing import prepare_competition
 from langgraft.environments.competitions.registry import Registry
 
+pytestmark = pytest.mark.matrix  # boards of every competition that ships
+
 FOLDER = Path(next(iter(shipped.__path__)))
 
 

@@ -13,7 +13,7 @@ from langgraph_sdk.client import LangGraphClient
 from langgraft.benchmarks.simulated import serve
 from langgraft.memory.model import BLOCK_START
 
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=HOW_TO_GET_IT)
+pytestmark = [pytest.mark.skipif(not PROGRAM.exists(), reason=HOW_TO_GET_IT), pytest.mark.matrix]
 
 STREAMED: list[Any] = [
     "values",

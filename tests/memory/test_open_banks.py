@@ -249,6 +249,7 @@ def test_sqlite_when_two_stores_share_a_file_makes_writers_wait(tmp_path: Path) 
     assert (tmp_path / "bank.sqlite.langgraft.lock").exists()
 
 
+@pytest.mark.kill
 def test_sqlite_when_two_processes_file_is_the_fold(tmp_path: Path) -> None:
     """The same from processes, with upkeep in nearly every filing."""
     rounds = banks.at_once(f"sqlite:{tmp_path / 'bank.sqlite'}", 2)

@@ -47,6 +47,27 @@ def test_bounds_when_more_was_used_than_allowed_tell_that_nothing_is_left(
     assert (f"Steps: 0 of {steps} left" in text) == (done >= steps)
 
 
+def test_bounds_when_the_workspace_is_on_disk_tell_it() -> None:
+    """Files take memory, or they do not: who has 200 GiB of disk need not spare them."""
+    assert "2,048 MiB for all processes together, with the files that they write; the" in told(0)
+    on_disk = Bounds(Limits(workspace_on="disk"), 60.0, 10).text(prompt("bounds"), done=0, spent=0)
+    memory = next(line for line in on_disk.splitlines() if "Memory" in line)
+    assert memory == (
+        "- Memory: 2,048 MiB for all processes together; the workspace: 512 MiB on disk, and what"
+        " writes more is stopped."
+    )
+
+
+def test_bounds_when_there_are_weights_tell_their_names() -> None:
+    """By the names that programs ask for, and where they lie; without any no word is lost on it."""
+    assert "weights" not in told(0)
+    names = tuple(f"owner/net{number}" for number in range(70))
+    line = told(0, weights=names).splitlines()[-1]
+    assert line.startswith("- Pretrained weights, read-only in ./weights,")
+    assert "owner/net0, owner/net1, " in line
+    assert line.endswith("owner/net59, and 10 more.")
+
+
 def test_execution_when_the_run_ends_before_its_time_gets_what_is_left() -> None:
     """In whole minutes, which a model may be shown, and never nothing."""
     bounds = Bounds(Limits(), 7200.0, 10, 24.0)

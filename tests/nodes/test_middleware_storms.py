@@ -43,6 +43,8 @@ from langgraft.memory.rankers import Dense
 from langgraft.memory.stores import open_store
 from langgraft.nodes.middleware import TURNS
 
+pytestmark = pytest.mark.kill  # turns cut off at every point, on PostgreSQL too
+
 Way = Literal["sync", "async"]
 YES: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
 

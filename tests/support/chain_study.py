@@ -57,6 +57,10 @@ class ChainPlan(Plan):
     """Seconds an item takes."""
 
 
+def go_on(_run: str, _item: str) -> None:
+    """Do nothing before an item."""
+
+
 class ChainStudy(Study[ChainPlan]):
     """Three streams in a row, with probes of the first one's bank, frozen.
 
@@ -67,7 +71,7 @@ class ChainStudy(Study[ChainPlan]):
     name = "chain"
     plan_model = ChainPlan
 
-    def __init__(self, before_item: Callable[[str, str], None] = lambda _run, _item: None) -> None:
+    def __init__(self, before_item: Callable[[str, str], None] = go_on) -> None:
         self._before_item = before_item
 
     @override

@@ -96,7 +96,7 @@ def run(out: Path, plan: ChainPlan, fault: Fault | None = None) -> None:
     """Run a plan, with a fault to come."""
     if fault is not None:
         fault.install()
-    asyncio.run(run_chain(out, plan, workers=2, parallel_items=2))
+    asyncio.run(run_chain(out, plan, concurrency=4))
 
 
 def status_of(child: int) -> int:

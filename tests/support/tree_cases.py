@@ -75,7 +75,7 @@ def _never(submission: Any, answers: Any) -> float:
 
 def sandbox(competition: Competition) -> SubprocessSandbox:
     """Make a sandbox that has the competition's data."""
-    return SubprocessSandbox(inputs={"input": competition.public_dir})
+    return SubprocessSandbox(inputs={"input": competition.input_dir})
 
 
 Rule = Callable[[str, str], "str | AIMessage"]

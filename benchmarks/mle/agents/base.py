@@ -59,6 +59,9 @@ class Parts:
     packages: tuple[str, ...] = ()
     """What the agent is told that programs can import; `find` looks it up."""
 
+    weights: tuple[str, ...] = ()
+    """Names of pretrained weights that programs find, as the agent is told."""
+
     def arguments(self, place: "Place") -> "Arguments":
         """Return what every builder of a graph is told, beside the model that acts."""
         return Arguments(
@@ -68,9 +71,10 @@ class Parts:
             memory=self.memory,
             learn=self.learn,
             artifacts=place.artifacts,
-            seconds=self.plan.seconds,
+            seconds=self.plan.seconds_of(self.settings),
             packages=self.packages,
             gpus=self.plan.gpus,
+            weights=self.weights,
             budget=Budget(self.plan.memory_tokens),
             checkpointer=place.saver,
         )
@@ -88,6 +92,7 @@ class Arguments(TypedDict):
     seconds: float
     packages: tuple[str, ...]
     gpus: Gpus
+    weights: tuple[str, ...]
     budget: Budget
     checkpointer: BaseCheckpointSaver[Any] | None
 

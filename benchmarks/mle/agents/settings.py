@@ -76,6 +76,12 @@ class AgentSettings(BaseModel):
     """Sampling temperature of both; `None`: that of the plan."""
     steps: int = Field(ge=1)
     """How much a run may do: programs of a search, actions of the others."""
+    seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Wall clock of one execution; `None`: that of the plan, or else the published one."""
+    prompt_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Dollars for a million tokens of a prompt; needed with `dollars`, and for an estimate."""
+    completion_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Dollars for a million tokens of a reply; needed with `dollars`, and for an estimate."""
 
     @model_validator(mode="before")
     @classmethod
@@ -116,6 +122,11 @@ class AgentSettings(BaseModel):
         return self
 
     @property
+    def published_seconds(self) -> float:
+        """Wall clock of one execution as the agent's original has it."""
+        return PUBLISHED_SECONDS
+
+    @property
     def label(self) -> str:
         """What the agent is called among those of its plan, and in names of runs."""
         return self.name
@@ -125,6 +136,9 @@ class AgentSettings(BaseModel):
         """Names of the fields that say which models, and where, as far as they are given."""
         return tuple(name for name in MODEL_FIELDS if getattr(self, name) is not None)
 
+
+PUBLISHED_SECONDS: Final = 7200.0
+"""Of a program of the tree (mle-agent-memory Table 6)."""
 
 MODEL_FIELDS: Final = ("model", "base_url", "feedback_model", "feedback_base_url")
 """Fields of a section that name models."""
@@ -243,22 +257,20 @@ class StepSettings(AgentSettings):
     """Wall clock of a run (MLE-bench: 24)."""
     dollars: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """What the model calls of a run may cost; `None` sets no limit."""
-    prompt_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Dollars for a million tokens of a prompt; needed with `dollars`."""
-    completion_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Dollars for a million tokens of a reply; needed with `dollars`."""
     use_all_time: bool = True
     """Whether the agent is asked to go on until its steps and hours are used (MLE-bench asks
     OpenHands so); `False`: it may finish when it sees nothing left that is worth trying."""
 
+    @property
+    @override
+    def published_seconds(self) -> float:
+        """A whole run: OpenHands as MLE-bench runs it has no other bound, and MLAgentBench none."""
+        return self.hours * 3600
+
     @model_validator(mode="after")
     def _priced(self) -> Self:
-        prices = (self.prompt_price, self.completion_price)
-        if self.dollars is not None and None in prices:
+        if self.dollars is not None and None in {self.prompt_price, self.completion_price}:
             msg = "`dollars` needs prompt_price and completion_price, in dollars a million tokens"
-            raise ValueError(msg)
-        if self.dollars is None and prices != (None, None):
-            msg = "prices are given, and no limit in `dollars` that they would serve"
             raise ValueError(msg)
         return self
 

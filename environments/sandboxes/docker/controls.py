@@ -5,6 +5,7 @@
 | no network | talking to the internet, and to services of this machine (the default bridge reaches them) |
 | uid 10001 without capabilities, `no-new-privileges`, the engine's own seccomp filter | getting rights |
 | read-only root; sized tmpfs for `/workspace`, `/tmp` and `/dev/shm` | filling the disk; they count as memory |
+| a workspace on disk, if asked for: a volume of its own, watched (`inside/watching.py`) | filling the disk, beyond what is written between two looks |
 | memory and swap as one figure | swapping the machine to a halt |
 | processes, processor time, size of a file, open files, no core dumps | the rest of what can be used up |
 | no log of the engine's | output that fills the host's disk |
@@ -12,16 +13,16 @@
 | no health checks, no init | programs of the image's beside ours; the supervisor is PID 1 |
 """
 
-import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langgraft._core.canonical import digest
 from langgraft._core.errors import InputError
+from langgraft._core.file_digests import FileDigests, file_digest
 from langgraft.environments.sandboxes.programs import Limits
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class Wish:
     gpus: CheckedGpus = None
     runtime: str | None = None
     """The engine's runtime, in place of its default."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Further variables of all programs."""
 
     @property
     def granted(self) -> float:
@@ -80,6 +83,11 @@ def container_config(
         Mount(f"{WORKSPACE}/{name}", str(folder), type="bind", read_only=True)
         for name, folder in wish.inputs.items()
     ]
+    if limits.workspace_on == "disk":
+        # Without a name it goes with its container; it belongs to whom the image's folder does.
+        volume = Mount(WORKSPACE, None, type="volume")
+        del volume["ReadOnly"]  # an engine tells of it only where it is set
+        mounts.append(volume)
 
     host = api.create_host_config(
         network_mode="none",
@@ -138,25 +146,31 @@ def unapplied(asked: Mapping[str, Any], inspected: Mapping[str, Any]) -> list[st
         for name, value in asked["HostConfig"].items()
         if _ordered(host.get(name)) != _ordered(value)
     ]
-    volumes = [m["Destination"] for m in inspected["Mounts"] if m["Type"] == "volume"]
+    mine = {mount["Target"] for mount in asked["HostConfig"].get("Mounts") or ()}
+    volumes = [
+        mount["Destination"]
+        for mount in inspected["Mounts"]
+        if mount["Type"] == "volume" and mount["Destination"] not in mine
+    ]
     if volumes:
         different.append(f"the image declares volumes, which no limit holds: {', '.join(volumes)}")
     return different
 
 
 def tmpfs_sizes(limits: Limits) -> dict[str, int]:
-    """Return the folders that can be written to, and their sizes in bytes."""
-    return {WORKSPACE: limits.workspace, "/tmp": limits.tmp, "/dev/shm": limits.shm}  # noqa: S108
+    """Return the folders in memory that can be written to, and their sizes in bytes."""
+    sizes = {"/tmp": limits.tmp, "/dev/shm": limits.shm}  # noqa: S108
+    return sizes if limits.workspace_on == "disk" else {WORKSPACE: limits.workspace, **sizes}
 
 
 def _tmpfs(limits: Limits) -> dict[str, list[str]]:
     # A tmpfs is `noexec` unless told otherwise, and compiled extensions are loaded from it.
     common = ["rw", "exec", "nosuid", "nodev"]
     mine = [f"uid={USER}", f"gid={USER}", "mode=755"]
-    return {
-        WORKSPACE: [*common, f"size={limits.workspace}", *mine],
-        "/tmp": [*common, f"size={limits.tmp}", "mode=1777"],  # noqa: S108
-    }
+    folders = {"/tmp": [*common, f"size={limits.tmp}", "mode=1777"]}  # noqa: S108
+    if limits.workspace_on == "memory":
+        folders[WORKSPACE] = [*common, f"size={limits.workspace}", *mine]
+    return folders
 
 
 def ulimits(limits: Limits) -> dict[str, int]:
@@ -217,11 +231,17 @@ def check_inputs(inputs: Mapping[str, Path]) -> dict[str, Path]:
     return {name: _folder(name, Path(inputs[name])) for name in names}
 
 
-def inputs_digest(inputs: Mapping[str, Path]) -> str:
-    """Return a digest of what the folders hold: names, sizes, contents, and where links lead."""
+def inputs_digest(inputs: Mapping[str, Path], digests: FileDigests | None = None) -> str:
+    """Return a digest of what the folders hold: names, sizes, contents, and where links lead.
+
+    Args:
+        inputs: The folders.
+        digests: Known digests of files; `None`: every file is read.
+    """
+    read = file_digest if digests is None else digests.digest
     return digest(
         [
-            [name, path.relative_to(folder).as_posix(), *_content(path)]
+            [name, path.relative_to(folder).as_posix(), *_content(path, read)]
             for name, folder in sorted(inputs.items())
             for path in sorted(_entries(folder))
         ]
@@ -289,11 +309,10 @@ def _entries(folder: Path) -> Iterator[Path]:
             yield Path(where) / name
 
 
-def _content(path: Path) -> tuple[str | int, ...]:
+def _content(path: Path, read: Callable[[Path], str]) -> tuple[str | int, ...]:
     if path.is_symlink():
         # Inside it leads to what is there in the container, not to a file of this machine.
         return "link", str(path.readlink())
     if not path.is_file():
         return ("folder" if path.is_dir() else "other",)
-    with path.open("rb") as file:
-        return path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
+    return path.stat().st_size, read(path)

@@ -165,8 +165,9 @@ def _inspected(api: "APIClient", image: str) -> dict[str, Any]:
 def no_image(image: str) -> SandboxUnavailableError:
     """Say that there is no such image, and how to get it."""
     return SandboxUnavailableError(
-        f"there is no image {image!r} on this engine: `langgraft sandbox build` makes {IMAGE!r};"
-        f" another one must be built or pulled before it is used {_OTHERWISE}"
+        f"there is no image {image!r} on this engine: `langgraft sandbox build` makes {IMAGE!r},"
+        f" and with `--requirements mle --tag NAME` one with MLE-bench's libraries; any other must be"
+        f" built or pulled before it is used {_OTHERWISE}"
     )
 
 

@@ -34,6 +34,7 @@ from langgraft.environments.sandboxes.docker.engine import (
     wait_for_engine,
 )
 from langgraft.environments.sandboxes.docker.removal import Owner, Removals, remove_container
+from langgraft.environments.sandboxes.inside.watching import reserve
 from langgraft.environments.sandboxes.places import (
     Channel,
     ChannelClosedError,
@@ -43,6 +44,7 @@ from langgraft.environments.sandboxes.places import (
     supervisor_script,
 )
 from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.result_text import size_text
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -71,6 +73,7 @@ def mount(line):
     try:
         size = os.statvfs(path)
         found["size"] = size.f_blocks * size.f_frsize
+        found["left"] = size.f_bavail * size.f_frsize
     except OSError:
         pass
     # The engine hides files of the kernel behind /dev/null, which anybody may write to.
@@ -192,6 +195,9 @@ def _mounts(report: Mapping[str, Any], limits: Limits, inputs: Sequence[str]) ->
             for option in ("nosuid", "nodev")
             if option not in found["options"]
         )
+    if limits.workspace_on == "disk":
+        sizes = {**sizes, WORKSPACE: limits.workspace}
+        yield from _on_disk(mounts.get(WORKSPACE), limits.workspace)
     if "/" not in mounts or "ro" not in mounts["/"]["options"]:
         yield "the root folder is not read-only"
     for path in (f"{WORKSPACE}/{name}" for name in inputs):
@@ -206,6 +212,21 @@ def _mounts(report: Mapping[str, Any], limits: Limits, inputs: Sequence[str]) ->
     extra = writable - sizes.keys() - _WRITABLE
     if extra:
         yield f"more can be written to than should be: {', '.join(sorted(extra))}"
+
+
+def _on_disk(mount: Mapping[str, Any] | None, most: int) -> Iterator[str]:
+    if mount is None or not mount["writable"]:
+        yield (
+            f"programs may not write to {WORKSPACE} on its disk: the image needs such a folder of user"
+            f" {USER}, as `langgraft sandbox build --base IMAGE` makes it"
+        )
+    elif mount["kind"] == "tmpfs":
+        yield f"{WORKSPACE} lies in memory, not on disk"
+    elif mount.get("left", 0) < most + reserve(mount.get("size", 0)):
+        yield (
+            f"its disk has {size_text(mount.get('left', 0))} left, and a workspace on disk may take"
+            f" {size_text(most)}: make room, or lower `workspace` of the limits"
+        )
 
 
 def _processes(report: Mapping[str, Any], limits: Limits) -> Iterator[str]:
@@ -281,6 +302,9 @@ class Opening:
         self.label = f"{SANDBOX}={self._sandbox}"
         self._config = self._configure(bootstrap_command())
         self._supervisor = supervisor_code()
+        self._settings = PlaceSettings(
+            wish.limits, mounted=tuple(wish.inputs), environment=wish.environment
+        )
 
     def open(self) -> Container:
         """Start a container and greet its supervisor.
@@ -294,7 +318,7 @@ class Opening:
         container = self._started(self._config)
         try:
             container.channel.send(self._supervisor)
-            greet(container.channel, PlaceSettings(self._wish.limits), timeout=_READY)
+            greet(container.channel, self._settings, timeout=_READY)
         except ChannelClosedError as error:
             death = container.post_mortem()
             container.destroy()

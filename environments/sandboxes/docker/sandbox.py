@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from langgraft._core.canonical import digest
 from langgraft._core.errors import InputError, SandboxUnavailableError
+from langgraft._core.file_digests import FileDigests
 from langgraft.environments.sandboxes.docker.container import Container
 from langgraft.environments.sandboxes.docker.controls import (
     Gpus,
@@ -221,6 +222,7 @@ class DockerSandbox(SupervisedSandbox):
         image: What containers are made of; `langgraft sandbox build` makes the default.
         limits: Of every program.
         inputs: Folders of this machine that programs read, by their name in the workspace.
+        environment: Further variables of all programs.
         pool: Containers kept started beforehand; each takes some 10 MB of memory while it waits.
         gpus: `"all"`, how many, or a list of ids; the engine needs NVIDIA's container toolkit.
         retries: Fresh containers a program gets after one died under it from outside.
@@ -237,6 +239,7 @@ class DockerSandbox(SupervisedSandbox):
         *,
         limits: Limits | None = None,
         inputs: Mapping[str, Path] | None = None,
+        environment: Mapping[str, str] | None = None,
         pool: int = 2,
         gpus: Gpus | None = None,
         retries: int = 2,
@@ -248,6 +251,7 @@ class DockerSandbox(SupervisedSandbox):
             raise InputError(f"pool is {pool}: give how many containers wait, or 0")
         self.image = image
         self._inputs = check_inputs(inputs or {})
+        self._environment = dict(environment or {})
         self._pool = pool
         self._gpus = check_gpus(gpus)
         self._runtime = runtime
@@ -272,7 +276,8 @@ class DockerSandbox(SupervisedSandbox):
                     {
                         "image": engine.wish.image_id,
                         "limits": self.limits.model_dump(),
-                        "inputs": inputs_digest(self._inputs),
+                        "inputs": inputs_digest(self._inputs, FileDigests()),
+                        "environment": self._environment,
                         "gpus": self._gpus,
                         "runtime": self._runtime,
                     }
@@ -348,4 +353,5 @@ class DockerSandbox(SupervisedSandbox):
             inputs=self._inputs,
             gpus=self._gpus,
             runtime=self._runtime,
+            environment=self._environment,
         )

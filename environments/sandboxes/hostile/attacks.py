@@ -1,5 +1,6 @@
 """All attacks, how each must end, and how the ending of a program is named."""
 
+import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, fields
@@ -38,6 +39,9 @@ LIMITS: Final = Limits(
 )
 """Small, so that every one is reached within a second or two."""
 
+ON_DISK: Final = LIMITS.model_copy(update={"workspace_on": "disk", "workspace": 64 * MIB})
+"""Of attacks on a workspace that lies on disk."""
+
 SUCCEEDED: Final = "GOT "
 """How a program begins a line about something that should have failed."""
 
@@ -74,6 +78,8 @@ class Attack:
     local: bool = False
     """Whether it needs an engine that sees this machine's folders."""
     move: Move | None = None
+    on_disk: bool = False
+    """Whether the workspace it is carried out in lies on disk."""
 
     def carry_out(self, sandbox: Sandbox, surroundings: Surroundings) -> ExecutionResult:
         """Do it, and return what came of it.
@@ -226,6 +232,26 @@ def swap_while_collected(sandbox: Sandbox) -> ExecutionResult:
             wrong = [name for name, content in files.items() if content not in (b"ok", b"")]
             if wrong:
                 raise NotContainedError(f"{wrong[0]} was collected through a link")
+        return _plain(kernel)
+
+
+_WRITE_ON = "i=0; while true; do head -c 4000000 /dev/zero > left$i; i=$((i+1)); sleep 0.02; done"
+_WRITING: Final = f"import subprocess; subprocess.Popen(['sh', '-c', {_WRITE_ON!r}])"
+_SIZE: Final = "import os; print(sum(os.stat(n).st_blocks for n in os.listdir('.')) * 512)"
+
+
+def write_between_cells(sandbox: Sandbox) -> ExecutionResult:
+    """Leave a process that writes to the workspace, and wait: it must be ended without being asked."""
+    with closing(sandbox.kernel()) as kernel:
+        kernel.execute(_WRITING)
+        time.sleep(5)
+        lost = kernel.execute(_PLAIN)
+        if lost.stopped != "disk" or not lost.kernel_lost:
+            raise NotContainedError(f"the next cell was told {ending(lost)!r} of it")
+        held = int(kernel.execute(_SIZE).stdout)
+        time.sleep(1)
+        if held != int(kernel.execute(_SIZE).stdout) or held > 10 * sandbox.limits.workspace:
+            raise NotContainedError(f"{held} bytes were written, or it went on writing")
         return _plain(kernel)
 
 
@@ -439,6 +465,23 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         "links.py",
         collect=("**", "out.csv", "folder/passwd", "up/etc/passwd", "inner/root/etc/passwd"),
         check=_only_files,
+    ),
+    *(
+        Attack(f"disk: {name}", tries, _ends("disk"), program, seconds=60, on_disk=True)
+        for name, tries, program in (
+            ("filler", "fill the disk that the workspace lies on", "fill_workspace"),
+            ("deleted files", "hold files on it that are in no folder", "deleted_files"),
+            ("closed folder", "fill it where nobody may look", "closed_folder"),
+            ("nested folders", "fill it a thousand folders deep", "nested_folders"),
+            ("empty files", "use up its files", "empty_files"),
+        )
+    ),
+    Attack(
+        "disk: left writing",
+        "fill it from a process that a cell left",
+        _ALIVE,
+        move=write_between_cells,
+        on_disk=True,
     ),
     Attack("names put in", "leave the workspace by a file's name", _DONE, move=put_outside),
     Attack(

@@ -13,6 +13,7 @@ from langgraft.environments.sandboxes.docker.sandbox import DockerSandbox
 from langgraft.environments.sandboxes.hostile.attacks import (
     ATTACKS,
     LIMITS,
+    ON_DISK,
     SUCCEEDED,
     Attack,
     NotContainedError,
@@ -58,6 +59,7 @@ class Battery:
         surroundings: What must stay unharmed.
         running: Says how many places still run more than their supervisor.
         attacks: Which.
+        on_disk: What is attacked by those on a workspace on disk; `None` leaves them out.
     """
 
     def __init__(
@@ -66,9 +68,11 @@ class Battery:
         surroundings: Surroundings,
         running: Callable[[], int],
         attacks: Sequence[Attack] = ATTACKS,
+        on_disk: Sandbox | None = None,
     ) -> None:
-        self.attacks = attacks
+        self.attacks = [each for each in attacks if on_disk is not None or not each.on_disk]
         self._sandbox = sandbox
+        self._on_disk = on_disk
         self._surroundings = surroundings
         self._running = running
 
@@ -83,10 +87,11 @@ class Battery:
 
     def carry_out(self, attack: Attack) -> Outcome:
         """Carry out one attack, look for harm, and run a plain program after it."""
+        sandbox = self._on_disk if attack.on_disk and self._on_disk is not None else self._sandbox
         started = time.monotonic()
         ended, problems = "", []
         try:
-            result = attack.carry_out(self._sandbox, self._surroundings)
+            result = attack.carry_out(sandbox, self._surroundings)
         except NotContainedError as error:
             problems.append(str(error))
         except SandboxFailureError as error:
@@ -94,7 +99,7 @@ class Battery:
         else:
             ended = ending(result)
             problems += self._judge(attack, result)
-        problems += [*self._left_running(), *self._surroundings.harm(), *self._of_no_use()]
+        problems += [*self._left_running(), *self._surroundings.harm(), *_of_no_use(sandbox)]
         told = tuple(problem[:_LINE] for problem in problems)
         return Outcome(attack, ended, told, time.monotonic() - started)
 
@@ -111,16 +116,6 @@ class Battery:
             problems.append("a file of the host was read")
         return problems
 
-    def _of_no_use(self) -> list[str]:
-        """Say what hinders a plain program."""
-        try:
-            result = self._sandbox.run(_PLAIN)
-        except SandboxFailureError as error:
-            return [f"no program could be run afterwards: {error}"]
-        if result.ok and result.stdout == "42\n":
-            return []
-        return [f"a plain program then ended as {ending(result)!r}, printing {result.stdout!r}"]
-
     def _left_running(self) -> list[str]:
         """Wait a while for places that are being removed; say how many still run programs."""
         until = time.monotonic() + _SETTLING
@@ -129,6 +124,17 @@ class Battery:
                 return [f"{left} containers still run programs"]
             time.sleep(0.05)
         return []
+
+
+def _of_no_use(sandbox: Sandbox) -> list[str]:
+    """Say what hinders a plain program."""
+    try:
+        result = sandbox.run(_PLAIN)
+    except SandboxFailureError as error:
+        return [f"no program could be run afterwards: {error}"]
+    if result.ok and result.stdout == "42\n":
+        return []
+    return [f"a plain program then ended as {ending(result)!r}, printing {result.stdout!r}"]
 
 
 @contextmanager
@@ -142,16 +148,13 @@ def battery_on(client: "DockerClient", image: str = IMAGE) -> Iterator[Battery]:
     # An engine on another machine has no folders of this one.
     remote = is_remote(client.api)
     attacks = [attack for attack in ATTACKS if not (remote and attack.local)]
-    with (
-        Surroundings(_bridge(client)) as surroundings,
-        DockerSandbox(
-            image,
-            limits=LIMITS,
-            inputs={} if remote else {"input": surroundings.inputs},
-            client=client,
-        ) as sandbox,
-    ):
-        yield Battery(sandbox, surroundings, lambda: _running(client), attacks)
+    with Surroundings(_bridge(client)) as surroundings:
+        inputs = {} if remote else {"input": surroundings.inputs}
+        with (
+            DockerSandbox(image, limits=LIMITS, inputs=inputs, client=client) as sandbox,
+            DockerSandbox(image, limits=ON_DISK, inputs=inputs, pool=0, client=client) as on_disk,
+        ):
+            yield Battery(sandbox, surroundings, lambda: _running(client), attacks, on_disk)
 
 
 def _running(client: "DockerClient") -> int:

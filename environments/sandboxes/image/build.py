@@ -28,6 +28,8 @@ DEFAULT_BASE: Final = "python:3.11-slim"
 REPOSITORY: Final = "langgraft-sandbox"
 RECIPE_LABEL: Final = "langgraft.sandbox-image.recipe"
 """On images we built: the hash of Dockerfile, requirements and base."""
+SHIPPED: Final = ("mle", "mle-newer")
+"""Further lists of ours: MLE-bench's libraries as they were, and as they are today."""
 _TAG: Final = re.compile(
     r"(?:[a-zA-Z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::\w[\w.-]{0,127})?", re.ASCII
 )
@@ -61,7 +63,7 @@ def build_image(
         client: The engine.
         base: An image with a Python 3.11 or newer and pip.
         tag: How to name it, beside the tag that tells its recipe.
-        requirements: What to install in place of our own list.
+        requirements: What to install in place of our own list: a file, or one of `SHIPPED`.
         say: Told of progress, a line at a time.
 
     Raises:
@@ -117,12 +119,20 @@ def _recipe(requirements: Path | None) -> dict[str, bytes]:
     here = resources.files("langgraft.environments.sandboxes.image")
     names = ("Dockerfile", "requirements.txt")
     recipe = {name: here.joinpath(name).read_bytes() for name in names}
-    if requirements is not None:
-        try:
-            recipe["requirements.txt"] = requirements.read_bytes()
-        except OSError as error:
-            msg = f"{requirements}: cannot be read: {error.strerror}"
-            raise InputError(msg) from error
+    if requirements is None:
+        return recipe
+    shipped = here.joinpath(f"requirements-{requirements}.txt")
+    if str(requirements) in SHIPPED and not requirements.exists():
+        recipe["requirements.txt"] = shipped.read_bytes()
+        return recipe
+    try:
+        recipe["requirements.txt"] = requirements.read_bytes()
+    except OSError as error:
+        msg = (
+            f"{requirements}: cannot be read: {error.strerror} (of our own there are"
+            f" {', '.join(SHIPPED)})"
+        )
+        raise InputError(msg) from error
     return recipe
 
 

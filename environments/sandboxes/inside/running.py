@@ -18,6 +18,9 @@ GRACE_SECONDS = 3.0
 KERNEL_SECONDS = 180.0
 """For a kernel's preloaded modules to be imported."""
 
+ON_DISK = ("disk", "full")
+"""Why a run is ended that must not write on until it likes to end."""
+
 _REPORT_FIELDS = 2
 _FRAME_FIELDS = 4
 _LONGEST_NUMBER = 10
@@ -63,6 +66,8 @@ class Runner:
         self._watch.attend(output, clock, reporting, over)
         clock.stop()
         self._watch.end()
+        if clock.stopped in ON_DISK:
+            spared = frozenset()  # what a kernel left running may be what writes
         cleared = self._processes.clear(pid, spared)
         while read_report(report, told):
             pass
@@ -96,6 +101,9 @@ class Runner:
             told = self._run_in(kernel, ask, output, clock)
         clock.stop()
         self._watch.end()
+        if told is None and self._watch.overfull:
+            clock.stopped = self._watch.overfull
+        self._watch.overfull = ""
         if kernel is not None and told is None:
             # Before its pipes are closed all that it printed is taken from them.
             ended = self._kill(kernel)
@@ -181,7 +189,7 @@ class Runner:
         number = ask["id"]
         kernel.say({"number": number, "code": ask["code"]})
         told = self._attend(kernel, number, output, clock)
-        if told is None and clock.stopped is not None:
+        if told is None and clock.stopped is not None and clock.stopped not in ON_DISK:
             told = self._interrupt(kernel, number, output)
         return told
 

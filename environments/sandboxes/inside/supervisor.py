@@ -43,7 +43,7 @@ from langgraft.environments.sandboxes.inside.frames import (
 )
 from langgraft.environments.sandboxes.inside.processes import Processes
 from langgraft.environments.sandboxes.inside.running import Runner
-from langgraft.environments.sandboxes.inside.watching import BEAT_SECONDS, Watch
+from langgraft.environments.sandboxes.inside.watching import BEAT_SECONDS, Disk, Watch
 
 
 class Supervisor:
@@ -57,7 +57,10 @@ class Supervisor:
             file=limits["file"],
             open_files=limits["open_files"],
         )
-        self._watch = Watch(host, self._processes)
+        disk = settings["disk"]
+        if disk is not None:
+            disk = Disk(settings["workspace"], disk["most"], disk["mounted"])
+        self._watch = Watch(host, self._processes, disk)
         self._workspace = Workspace(settings["workspace"], self._watch, limits)
         self._runner = Runner(self._watch, settings)
 

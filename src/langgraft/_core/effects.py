@@ -1,4 +1,4 @@
-"""Logic that waits for something, written once: programs, and the two ways to run them.
+"""Logic that waits for something, written once: programs, the two ways to run them, and clocks.
 
 A program is a generator. It yields an effect, which says what is to be done (operations of a store,
 a question to a model, code for a kernel), is sent what came of it, and returns its value. It waits
@@ -25,6 +25,7 @@ import asyncio
 import contextvars
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, ExitStack, suppress
@@ -404,3 +405,30 @@ async def _advance_in_thread(
         if error is not None:
             raise
         return await _advance_in_thread(program, None, cancelled)
+
+
+# The time ---------------------------------------------------------------------------------
+
+
+class Clock(Protocol):
+    """Where a component gets the time from: passed in, since results must not depend on it."""
+
+    def time(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back, for durations."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def time(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds that never go back, for durations."""
+        return time.monotonic()

@@ -26,7 +26,7 @@ server, a program or a file may be of any length: of a long message, the middle 
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 MOST_CHARACTERS: Final = 2_000
 """Of a message."""
@@ -40,6 +40,18 @@ class LanggraftError(Exception):
             half = MOST_CHARACTERS // 2 - 1
             message = f"{message[:half]} … {message[-half + 1 :]}"
         super().__init__(message)
+
+    def __reduce__(self) -> "tuple[Any, ...]":
+        """Let an error be sent to another process, whatever it was made of."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(
+    kind: type[LanggraftError], args: tuple[Any, ...], fields: dict[str, Any]
+) -> LanggraftError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
 
 
 class InputError(LanggraftError):

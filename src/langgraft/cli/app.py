@@ -64,6 +64,13 @@ MaxTokensOption = Annotated[
     int | None,
     typer.Option(min=1, help="Most tokens, sent and replied, of a real model."),
 ]
+MaxCostOption = Annotated[
+    float | None,
+    typer.Option(min=0, help="Most dollars for a real model, by the prices of the plan or ours."),
+]
+MaxHoursOption = Annotated[
+    float | None, typer.Option(min=0, help="Hours after which nothing is begun any more.")
+]
 LimitOption = Annotated[
     int | None, typer.Option(min=1, help="Work through at most this many items of each run.")
 ]
@@ -98,6 +105,14 @@ def preview(
     base_url: BaseUrlOption = None,
     model_settings: ModelSettingsOption = None,
     limit: LimitOption = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Try out what its runs need, as far as no model is called; exit with 1 if anything"
+            " is missing.",
+        ),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Show what a plan would run, and at most how many model calls that takes."""
@@ -108,6 +123,8 @@ def preview(
         plan, model=model, base_url=base_url, model_settings=model_settings, limit=limit
     )
     listing.show_preview(prepared, as_json=json)
+    if check and not listing.show_checks(prepared, as_json=json):
+        raise typer.Exit(EXIT_FAILED)
 
 
 @app.command()
@@ -119,9 +136,21 @@ def run(
     base_url: BaseUrlOption = None,
     model_settings: ModelSettingsOption = None,
     limit: LimitOption = None,
-    workers: Annotated[
+    concurrency: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs under way at the same time.", show_default="the study's"),
+        typer.Option(
+            min=1,
+            help="Items, and so model calls, under way at the same time, over all runs.",
+            show_default="the study's",
+        ),
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Processes that share the runs, and the concurrency.",
+            show_default="one a core, if there are items enough",
+        ),
     ] = None,
     store: Annotated[
         str | None,
@@ -133,6 +162,8 @@ def run(
     ] = None,
     max_calls: MaxCallsOption = None,
     max_tokens: MaxTokensOption = None,
+    max_cost: MaxCostOption = None,
+    max_hours: MaxHoursOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run a plan, or go on where it was stopped; then write the report."""
@@ -148,11 +179,11 @@ def run(
         running.run(
             prepared,
             out,
-            workers=workers,
+            concurrency=concurrency,
+            processes=processes,
             store=store,
             as_json=json,
-            max_calls=max_calls,
-            max_tokens=max_tokens,
+            caps=running.read_caps(max_calls, max_tokens, max_cost, max_hours),
         )
     )
 
@@ -245,8 +276,11 @@ def ablate(
     ] = False,
     max_calls: MaxCallsOption = None,
     max_tokens: MaxTokensOption = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Runs under way at the same time.", show_default="4")
+    max_cost: MaxCostOption = None,
+    max_hours: MaxHoursOption = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(min=1, help="Attempts under way at the same time.", show_default="16"),
     ] = None,
     summary: Annotated[
         Path | None, typer.Option(help="Also write the verdict as Markdown, for a pull request.")
@@ -269,9 +303,11 @@ def ablate(
             harm=harm,
             credit=credit,
             against=against,
-            workers=workers,
+            concurrency=concurrency,
             max_calls=max_calls,
             max_tokens=max_tokens,
+            max_dollars=max_cost,
+            max_hours=max_hours,
         )
     )
 
@@ -326,8 +362,13 @@ def solve(
         typer.Option(help="Wall clock of a run.", show_default="tree none, chain and mlab 24"),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=1, help="Wall clock that one program may take.")
-    ] = 7200,
+        float | None,
+        typer.Option(
+            min=1,
+            help="Wall clock that one program may take.",
+            show_default="tree 7200, chain and mlab a whole run",
+        ),
+    ] = None,
     width: Annotated[
         int | None,
         typer.Option(min=1, help="Programs of a tree written and run at once.", show_default="1"),

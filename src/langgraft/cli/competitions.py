@@ -10,6 +10,7 @@ from pathlib import Path
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import CompetitionError
 from langgraft.cli.printing import say, write_json
+from langgraft.environments.competitions.archives import unpack_archives
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.grading import (
     CompetitionReport,
@@ -122,6 +123,7 @@ def prepare(found: Registry, names: Sequence[str], *, force: bool, as_json: bool
     for competition in chosen:
         with redirect_stdout(sys.stderr):  # what a prepare.py prints is not our answer
             done = prepare_competition(competition, force=force)
+            unpack_archives(competition)
         told.append(
             {
                 "id": done.competition_id,

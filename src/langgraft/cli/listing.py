@@ -1,16 +1,26 @@
 """Commands that only show: `plans`, `preview`, `status`, `verify`."""
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import PlanError
+from langgraft.benchmarks.harness.budget import (
+    SPENT,
+    in_dollars,
+    price_of,
+    read_spent,
+    shipped_prices,
+)
 from langgraft.benchmarks.harness.log import PlanLog
+from langgraft.benchmarks.harness.study import SIMULATED
 from langgraft.cli.printing import say, show_table, write_json
 
 if TYPE_CHECKING:  # `status` is light
     from langgraft.benchmarks.harness.plans import PreparedPlan
+    from langgraft.benchmarks.harness.study import Plan
 
 
 _AT_MOST: Final = "items and model calls are the most there can be, as a world was not looked at"
@@ -61,6 +71,7 @@ def show_preview(prepared: "PreparedPlan[Any]", *, as_json: bool) -> None:
         *prepared.study.notes(prepared.plan, [run.spec for run in prepared.outline]),
         *(() if prepared.exact else (_AT_MOST,)),
         *(f"running it imports {name}, which was not looked at" for name in foreign),
+        *_cost_lines(prepared.plan, calls.total(), prepared.study.default_concurrency),
     )
     if as_json:
         names = ("condition", "kind", "runs", "items", "most_model_calls")
@@ -74,16 +85,63 @@ def show_preview(prepared: "PreparedPlan[Any]", *, as_json: bool) -> None:
         say(line)
 
 
+_SENT, _REPLIED, _CALL_SECONDS = 3_000, 300, 5.0
+"""Tokens and seconds of a call that money and time are told for: an agent's step in a text world."""
+
+
+def _cost_lines(plan: "Plan", calls: int, concurrency: int) -> Iterator[str]:
+    """Say what calls of a real model cost and how long they take, by a call of a size that is named."""
+    if plan.model == SIMULATED:
+        return
+    hours = calls * _CALL_SECONDS / concurrency / 3600
+    yield (
+        f"a call that sends {_SENT:,} tokens, gets {_REPLIED} and takes {_CALL_SECONDS:g} s makes"
+        f" {calls * (_SENT + _REPLIED):,} tokens and, {concurrency} at once, {hours:,.1f} h at most"
+    )
+    as_of, _ = shipped_prices()
+    price = price_of(plan.model, plan.prices)
+    if price is None:
+        yield f"money: no price of {plan.model!r} is known; give the plan `prices` to have it counted"
+        return
+    money = in_dollars(calls * price.cost(_SENT, _REPLIED))
+    worst = in_dollars(calls * price.cost(_SENT, plan.max_tokens))
+    where = "the plan's prices" if plan.prices else f"prices of {as_of}"
+    yield (
+        f"money: about {money:,.2f} dollars then, by {where}; {worst:,.2f} if every reply had"
+        f" {plan.max_tokens:,} tokens; `--max-cost` caps it"
+    )
+
+
+def show_checks(prepared: "PreparedPlan[Any]", *, as_json: bool) -> bool:
+    """Show what was found of what a plan's runs need, a line each; say whether all is there."""
+    from langgraft.benchmarks.harness.plans import Checking  # noqa: PLC0415
+
+    study, good = prepared.study, True
+    if not isinstance(study, Checking):
+        say(f"check: runs of the study {study.name!r} need nothing beside the plan itself")
+        return True
+    told: list[JSON] = []
+    for each in study.try_out(prepared.plan, [run.spec for run in prepared.outline]):
+        good &= each.ok
+        told.append({"what": each.what, "ok": each.ok, "told": each.told})
+        if not as_json:
+            say(f"{'ok   ' if each.ok else 'FAILS'} {each.what}: {each.told}")
+    if as_json:
+        write_json({"checks": told})
+    return good
+
+
 def show_status(directory: Path, *, as_json: bool) -> None:
     """Show how far each run of a directory is."""
     log = PlanLog(directory)
     progress = log.progress()
+    spent = read_spent(directory / SPENT)
     if as_json:
         runs: list[JSON] = [
             {"run": run.name, "id": run.id, "done": run.done, "planned": run.planned}
             for run in progress
         ]
-        write_json({"complete": log.complete, "runs": runs})
+        write_json({"complete": log.complete, "runs": runs, "spent": spent})
         return
     unfinished = [run for run in progress if not run.finished]
     rows = [(run.name, run.done, run.planned) for run in unfinished]
@@ -92,6 +150,9 @@ def show_status(directory: Path, *, as_json: bool) -> None:
     finished = len(progress) - len(unfinished)
     done, planned = sum(run.done for run in progress), sum(run.planned for run in progress)
     say(f"{finished} of {len(progress)} runs finished, {done} of {planned} items committed")
+    if spent is not None:
+        money = f", {spent['dollars']:,.2f} dollars" if spent["dollars"] else ""
+        say(f"asked of real models: {spent['calls']:,} calls, {spent['tokens']:,} tokens{money}")
 
 
 def show_findings(directory: Path, *, as_json: bool) -> bool:

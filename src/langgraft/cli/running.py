@@ -1,58 +1,80 @@
 """Commands that do something: `run` and `report`."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 
+from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import MissingExtraError
+from langgraft._core.errors import InputError, MissingExtraError, RunDirectoryError
+from langgraft.benchmarks.harness.budget import Caps
+from langgraft.benchmarks.harness.inflight import CallLimits
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import plan_budget, run_models
 from langgraft.benchmarks.harness.plans import PreparedPlan, look_here
 from langgraft.benchmarks.harness.progress import PlanOutcome, Progress, make_progress
-from langgraft.benchmarks.harness.schedule import run_plan, stop_on_signals
-from langgraft.benchmarks.harness.study import RunSpec
+from langgraft.benchmarks.harness.schedule import run_plan, stop_on_signals, worth_processes
+from langgraft.benchmarks.harness.study import SIMULATED, RunSpec
 from langgraft.benchmarks.harness.verify import sealed_report
 from langgraft.benchmarks.studies import read_plan
 from langgraft.cli.printing import complain, say, show_table, write_json
+
+_LEAST_FREE: Final = 64 << 20
+"""Bytes that a run directory's disk must have: even a small log needs some."""
 
 
 def run(
     prepared: PreparedPlan[Any],
     out: Path,
     *,
-    workers: int | None,
+    concurrency: int | None,
+    processes: int | None,
     store: str | None,
     as_json: bool,
-    max_calls: int | None = None,
-    max_tokens: int | None = None,
+    caps: Caps,
 ) -> int:
     """Run a plan, write its report and return the exit code.
 
     Args:
         prepared: The plan.
         out: The run directory.
-        workers: Runs under way at the same time; `None`: as the study has it.
+        concurrency: Items under way at the same time, over all runs; `None`: as the study has it.
+        processes: Processes that share the runs; `None`: as many as the plan is worth.
         store: Where banks lie meanwhile; `None`: as the study has it.
         as_json: Whether progress and findings are written as JSON.
-        max_calls: Most calls of a real model.
-        max_tokens: Most tokens, sent and replied, of a real model.
+        caps: Caps that come before the plan's.
     """
     look_here()
+    refuse_full_disk(out)
     for name in prepared.study.foreign_code(prepared.plan):
         complain(f"importing {name}, which the plan names")
     if not prepared.exact:  # a preview could not tell
         for note in prepared.study.notes(prepared.plan, [run.spec for run in prepared.graph]):
             complain(note)
-    budget = plan_budget(out, max_calls=max_calls, max_tokens=max_tokens)
-    with run_models(prepared.study, prepared.plan, out, budget) as model_for:
+    plan, study = prepared.plan, prepared.study
+    caps = caps.over(plan.caps)
+    budget = None if plan.model == SIMULATED else plan_budget(plan, out, caps)
+    size = study.default_concurrency if concurrency is None else concurrency
+    many = worth_processes(prepared) if processes is None else processes
+    many = min(many, size)
+    with run_models(study, plan, out, budget, CallLimits(-(-size // many))) as model_for:
         progress = make_progress("json" if as_json else "auto")
         try:
             outcome = asyncio.run(
-                _run(prepared, out, model_for, progress, workers=workers, store=store)
+                _run(
+                    prepared,
+                    out,
+                    model_for,
+                    progress,
+                    concurrency=size,
+                    processes=many,
+                    store=store,
+                    hours=caps.hours,
+                )
             )
         finally:
             progress.close()
@@ -65,14 +87,41 @@ def run(
     return outcome.exit_code
 
 
+def read_caps(
+    calls: int | None, tokens: int | None, dollars: float | None, hours: float | None
+) -> Caps:
+    """Return caps as a command has them.
+
+    Raises:
+        InputError: One of them is 0, which would allow nothing.
+    """
+    with validation_as(InputError):
+        return Caps(calls=calls, tokens=tokens, dollars=dollars, hours=hours)
+
+
+def refuse_full_disk(out: Path) -> None:
+    """Refuse a run directory on a disk that is full, before anything is paid for.
+
+    Raises:
+        RunDirectoryError: It is.
+    """
+    there = next(each for each in (out.absolute(), *out.absolute().parents) if each.exists())
+    free = shutil.disk_usage(there).free
+    if free < _LEAST_FREE:
+        msg = f"its disk is full ({free:,} bytes are left): make room, or name another place with --out"
+        raise RunDirectoryError(msg, path=out)
+
+
 async def _run(
     prepared: PreparedPlan[Any],
     out: Path,
     model_for: Callable[[Any, RunSpec], BaseChatModel],
     progress: Progress,
     *,
-    workers: int | None,
+    concurrency: int,
+    processes: int,
     store: str | None,
+    hours: float | None,
 ) -> PlanOutcome:
     stop = asyncio.Event()
     with stop_on_signals(stop, progress.close):
@@ -80,7 +129,9 @@ async def _run(
             prepared,
             out,
             model_for=model_for,
-            workers=workers,
+            concurrency=concurrency,
+            processes=processes,
+            hours=hours,
             store=store,
             progress=progress,
             stop=stop,

@@ -31,7 +31,8 @@ def build(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="What to install, in place of our list.",
+            help="What to install, in place of our list; or 'mle', MLE-bench's libraries, or"
+            " 'mle-newer', the same as they are today.",
             show_default=False,
         ),
     ] = None,

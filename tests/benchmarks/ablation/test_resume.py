@@ -111,7 +111,7 @@ def test_ablation_when_a_server_fails_then_ends_unscored_and_goes_on_to_the_same
     def fails(memory: Any, model: Any) -> Any:
         return build(memory, Failing(seed=model.inner.seed, left=left))
 
-    chosen: dict[str, Any] = {"build": fails, "conditions": ("random",), "workers": 1}
+    chosen: dict[str, Any] = {"build": fails, "conditions": ("random",), "concurrency": 1}
     whole = go(tmp_path / "whole", **chosen)
     left[0] = call
     with pytest.raises(
@@ -136,9 +136,9 @@ class Failing(Clerk):
         return super().reply(messages, sampling)
 
 
-def go(out: Path, *, workers: int | None = None, **fields: Any) -> Ablation:
-    """Run an experiment with so many workers."""
-    return ablate(experiment(**fields), out=out, workers=workers)
+def go(out: Path, *, concurrency: int | None = None, **fields: Any) -> Ablation:
+    """Run an experiment with so many attempts under way."""
+    return ablate(experiment(**fields), out=out, concurrency=concurrency)
 
 
 # Another experiment -------------------------------------------------------------------------
@@ -225,10 +225,10 @@ async def main():
 
         made = experiment(build=build, model=None, replicates=1)
         try:
-            await asyncio.to_thread(ablate, made, out=sys.argv[1], workers=1)
+            await asyncio.to_thread(ablate, made, out=sys.argv[1], concurrency=1)
         except LanggraftError as error:
             first = str(error)
-        found = await asyncio.to_thread(ablate, made, out=sys.argv[1], workers=1)
+        found = await asyncio.to_thread(ablate, made, out=sys.argv[1], concurrency=1)
     print(json.dumps([first, results(found, "none"), results(found, "trajectory")]))
 
 asyncio.run(main())
@@ -270,9 +270,9 @@ async def test_model_by_name_when_capped_then_stops_and_asks_nothing_twice(
             conditions=("write_only", "rerun"),
         )
         with pytest.raises(LanggraftError, match=r"not finished: .*run it again"):
-            await asyncio.to_thread(ablate, made, out=tmp_path, max_calls=4, workers=1)
+            await asyncio.to_thread(ablate, made, out=tmp_path, max_calls=4, concurrency=1)
         assert len(seen) <= 4
-        found = await asyncio.to_thread(ablate, made, out=tmp_path, max_calls=50)
+        found = await asyncio.to_thread(ablate, made, out=tmp_path, max_calls=50, concurrency=1)
     assert found.verdicts == {MEMORY: "cannot tell"}
     attempts = sum(len(each.attempts) for each in found.analysis.arms) + len(lookups("ada", "bob"))
     assert len(seen) == attempts - 3, "without memory and writing only, the same is asked"

@@ -16,6 +16,8 @@ from langgraft.benchmarks.harness.study import Report
 from langgraft.memory.model import BankContent
 from langgraft.memory.rankers.diversity import mean_pairwise_diversity
 
+pytestmark = pytest.mark.matrix  # a whole study
+
 STUDY = ContinualStudy()
 PLAN = ContinualPlan.model_validate(
     {

@@ -25,6 +25,8 @@ from langgraft.benchmarks.simulated.faults import Fault, FaultKind, FaultPlan, f
 from langgraft.benchmarks.simulated.server import ModelServer, serve
 from langgraft.benchmarks.studies import choose
 
+pytestmark = pytest.mark.matrix  # whole studies over HTTP
+
 SEED = 42
 PLAN = {
     "study": "continual",

@@ -259,12 +259,12 @@ async def test_model_when_asked_then_is_shown_what_the_condition_recalls(
     assert any(sentence[:-1] in shown for sentence in FILLER) is (condition == "agg+placebo")
 
 
-async def test_items_when_run_by_other_workers_then_are_the_same_bytes(
+async def test_items_when_run_one_after_another_then_are_the_same_bytes(
     log: PlanLog, tmp_path: Path
 ) -> None:
-    """One worker with one item at a time commits what four workers commit, item by item."""
+    """One item at a time commits what sixteen side by side commit, item by item."""
     plan = small_plan(conditions=small_plan().conditions[:1], controls=[])
-    again = await play(plan, tmp_path / "run", workers=1, parallel_items=1)
+    again = await play(plan, tmp_path / "run", concurrency=1)
     assert len(logs(again.path)) == 2 + 4 + 6
     assert logs(again.path).items() <= logs(log.path).items()
 
@@ -331,7 +331,7 @@ async def test_frozen_bank_when_a_memory_writes_to_it_then_the_study_stops(
     condition = {"name": "bad", "provider": f"diary_memory:{provider}"}
     plan = small_plan(conditions=[condition], controls=[], train_items=1, sequences=["A>B"])
     with pytest.raises(StudyError, match=says) as caught:
-        await play(plan, tmp_path / "run", workers=1)
+        await play(plan, tmp_path / "run", concurrency=1)
     assert caught.value.run == "bad/0/test A after A"
     log = PlanLog(tmp_path / "run")
     run = log.graph[caught.value.run]

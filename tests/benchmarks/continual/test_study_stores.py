@@ -24,6 +24,8 @@ from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.memory.bank import banks_under
 from langgraft.memory.stores.named import open_store
 
+pytestmark = pytest.mark.matrix  # whole studies over other stores
+
 STUDY = ContinualStudy()
 INDIVIDUAL = {"granularity": "individual", "top_k": 3}
 PLAN: dict[str, Any] = {

@@ -12,7 +12,7 @@ from chain_study import ChainStudy, chain_plan
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from langgraft._core.clock import SystemClock
+from langgraft._core.effects import SystemClock
 from langgraft.benchmarks.harness.directory import places_in_memory
 from langgraft.benchmarks.harness.execute import RunStream
 from langgraft.benchmarks.harness.log import PlanLog, encode_record, read_log, run_folder

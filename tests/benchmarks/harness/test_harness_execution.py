@@ -1,4 +1,4 @@
-"""Running a plan: order, independence of workers, failures, stopping."""
+"""Running a plan: order, independence of concurrency, failures, stopping."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -77,14 +77,14 @@ async def test_plan_when_run_then_every_item_is_committed(tmp_path: Path) -> Non
     assert verify_directory(tmp_path) == []
 
 
-@pytest.mark.parametrize(("workers", "parallel"), [(1, 1), (2, 3), (8, 6)])
-async def test_plan_when_workers_differ_then_logs_are_equal(
-    tmp_path: Path, workers: int, parallel: int
+@pytest.mark.parametrize("concurrency", [1, 5, 48])
+async def test_plan_when_concurrency_differs_then_logs_are_equal(
+    tmp_path: Path, concurrency: int
 ) -> None:
     """How many runs and items go on at once changes no byte."""
     plan = chain_plan(pause=0.002, probes=(0, 1, 3, 6))
     await run_chain(tmp_path / "a", plan)
-    await run_chain(tmp_path / "b", plan, workers=workers, parallel_items=parallel)
+    await run_chain(tmp_path / "b", plan, concurrency=concurrency)
     assert log_bytes(tmp_path / "a") == log_bytes(tmp_path / "b")
 
 
@@ -149,7 +149,7 @@ async def test_frozen_run_when_items_end_out_of_order_then_committed_in_order(
             await self.inner.aclose()
 
     plan = chain_plan(streams=1, pause=0.01)
-    await run_chain(tmp_path, plan, Counting(), workers=1, parallel_items=3)
+    await run_chain(tmp_path, plan, Counting(), concurrency=3)
     assert most == 3
     order = [record.index for record in PlanLog(tmp_path).records("0/probe-3")]
     assert order == list(range(6))
@@ -190,7 +190,7 @@ async def test_infrastructure_failure_when_in_frozen_run_then_items_before_are_k
 ) -> None:
     """Side by side or not, what comes before the failing item is committed, nothing after it."""
     study = ChainStudy(failing("0/probe-0", "item-2", InfrastructureError("lost")))
-    outcome = await run_chain(tmp_path, study=study, parallel_items=6)
+    outcome = await run_chain(tmp_path, study=study, concurrency=6)
     assert [run.done for run in outcome.problems] == [2]
     assert PlanLog(tmp_path).n_done == 60 - 4
 
@@ -198,7 +198,7 @@ async def test_infrastructure_failure_when_in_frozen_run_then_items_before_are_k
 async def test_budget_when_exceeded_then_plan_stops_in_order(tmp_path: Path) -> None:
     """An exhausted budget lets items under way finish and starts no other."""
     study = ChainStudy(failing("0/first", "item-1", BudgetExceededError("5 dollars spent")))
-    outcome = await run_chain(tmp_path, study=study, workers=1)
+    outcome = await run_chain(tmp_path, study=study, concurrency=1)
     assert statuses(outcome.runs)["0/first"] == "capped"
     assert statuses(outcome.runs)["0/second"] == "blocked"
     assert statuses(outcome.runs)["1/first"] == "waiting"
@@ -296,7 +296,7 @@ async def test_stop_when_set_then_items_under_way_finish(tmp_path: Path) -> None
         if (run, item) == ("0/first", "item-2"):
             stop.set()
 
-    outcome = await run_chain(tmp_path / "a", study=ChainStudy(ask), stop=stop, workers=1)
+    outcome = await run_chain(tmp_path / "a", study=ChainStudy(ask), stop=stop, concurrency=1)
     assert outcome.interrupted
     assert outcome.exit_code == 130
     assert statuses(outcome.runs)["0/first"] == "interrupted"
@@ -393,7 +393,7 @@ async def test_source_when_its_log_is_replaced_then_dependents_refuse(
     if not remove_done:
         # One worker: the source is looked at before the run that starts from it.
         with pytest.raises(RunDirectoryError, match="says 6 items"):
-            await run_chain(tmp_path, workers=1)
+            await run_chain(tmp_path, concurrency=1)
         return
     (first / "DONE.json").unlink()
     study = Meddling("first", ItemOutcome({"changed": True}))

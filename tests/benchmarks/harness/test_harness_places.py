@@ -95,7 +95,7 @@ async def test_places_when_runs_go_on_then_share_a_store_and_no_namespace(
 ) -> None:
     """Each run has a namespace of its own in the one store, and leaves nothing there."""
     study = Keeper()
-    await run_chain(tmp_path, study=study, workers=4, store=DATABASE)
+    await run_chain(tmp_path, study=study, concurrency=4, store=DATABASE)
     assert len(study.places) == len(PREPARED.graph)
     assert len({place.namespace for place in study.places.values()}) == len(PREPARED.graph)
     assert all(place.store is shared for place in study.places.values())
@@ -106,7 +106,7 @@ async def test_places_when_runs_go_on_then_share_a_store_and_no_namespace(
 async def test_places_in_memory_when_runs_go_on_then_share_no_store(tmp_path: Path) -> None:
     """Runs are opened in threads, and a store in memory is not made for two of them at once."""
     study = Keeper()
-    await run_chain(tmp_path, study=study, workers=4)
+    await run_chain(tmp_path, study=study, concurrency=4)
     stores = [place.store for place in study.places.values()]
     assert len({id(store) for store in stores}) == len(stores) == len(PREPARED.graph)
     assert [key for store in stores for key in records(store)] == []

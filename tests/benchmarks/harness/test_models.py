@@ -26,10 +26,11 @@ from langgraft._core.errors import (
     InputError,
     SettingsError,
 )
+from langgraft.benchmarks.harness.budget import CallBudget
 from langgraft.benchmarks.harness.cache import ResponseCache, replicate_scope
 from langgraft.benchmarks.harness.exchange import RetryPolicy, Timing
 from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
-from langgraft.benchmarks.harness.usage import CallBudget, UsageMeter, metered
+from langgraft.benchmarks.harness.usage import UsageMeter, metered
 from langgraft.benchmarks.simulated.faults import Fault, FaultKind, failing, rate_limited
 from langgraft.benchmarks.simulated.server import ModelServer, serve
 
@@ -374,7 +375,7 @@ async def test_call_when_cancelled_then_it_ends_at_once_and_its_reservation_is_r
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    assert budget.spent() == {"calls": 1, "tokens": 0}
+    assert budget.spent() == {"calls": 1, "tokens": 0, "dollars": 0.0}
     assert len(server.calls) == 1
 
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft._core.errors import BudgetExceededError
-from langgraft.benchmarks.harness.usage import CallBudget, TokenCounts, current_meters, metered
+from langgraft.benchmarks.harness.budget import CallBudget
+from langgraft.benchmarks.harness.usage import TokenCounts, current_meters, metered
 
 
 def count_one(tokens: TokenCounts | None = None, *, hit: bool = False) -> None:
@@ -105,7 +106,11 @@ def test_budget_when_calls_reserve_before_they_start_then_no_cap_is_exceeded(
     assert sum(most for most, _ in under_way) <= cap
     for most, used in under_way:
         budget.settle(most, used)
-    assert budget.spent() == {"calls": len(under_way), "tokens": sum(used for _, used in under_way)}
+    assert budget.spent() == {
+        "calls": len(under_way),
+        "tokens": sum(used for _, used in under_way),
+        "dollars": 0.0,
+    }
 
 
 def test_budget_when_threads_reserve_at_once_then_exactly_the_cap_is_granted() -> None:

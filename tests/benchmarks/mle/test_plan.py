@@ -44,7 +44,7 @@ def test_plan_when_it_says_nothing_then_has_the_published_settings(tmp_path: Pat
     assert isinstance(tree, TreeSettings)
     assert (tree.steps, tree.debug_probability, tree.debug_depth) == (30, 0.5, 3)
     assert (tree.drafts, tree.folds, tree.width, tree.candidates) == (5, 5, 1, 1)
-    assert plan.seconds == 7200
+    assert plan.seconds_of(tree) == 7200
     assert plan.competitions == (
         "denoising",
         "digits",
@@ -54,8 +54,26 @@ def test_plan_when_it_says_nothing_then_has_the_published_settings(tmp_path: Pat
         "weather",
     )
     assert plan.sandbox == "docker"
-    assert plan.program_limits.cpus == 1
-    assert plan.program_limits.seconds == 7200
+    assert plan.limits_of(tree).cpus == 1
+    assert plan.limits_of(tree).seconds == 7200
+
+
+@pytest.mark.parametrize(
+    ("fields", "seconds"),
+    [
+        ({}, [7200, 86400, 4 * 3600]),
+        ({"seconds": 60}, [60, 60, 60]),
+        ({"seconds": 60, "chain": 600}, [60, 600, 60]),
+    ],
+    ids=["published", "of the plan", "of an agent"],
+)
+def test_seconds_when_nobody_names_them_then_each_agent_has_its_original_s(
+    tmp_path: Path, fields: dict[str, Any], seconds: list[float]
+) -> None:
+    """AIDE alone stops an execution after two hours; the others' may take what their run has left."""
+    chain = {"name": "chain", "seconds": fields.pop("chain", None)}
+    plan = written(tmp_path, agents=["tree", chain, {"name": "mlab", "hours": 4}], **fields)
+    assert [plan.limits_of(each).seconds for each in plan.agents] == seconds
 
 
 def test_conditions_when_named_in_yaml_then_off_is_a_word(tmp_path: Path) -> None:
@@ -125,7 +143,7 @@ REFUSED = [
         "chain: `drafts` is no setting of this agent, but of tree",
     ),
     ({"agents": [{"name": "chain", "dollars": 5}]}, "needs prompt_price and completion_price"),
-    ({"agents": [{"name": "mlab", "prompt_price": 5}]}, "no limit in `dollars`"),
+    ({"agents": [{"name": "mlab", "dollars": 5, "prompt_price": 5}]}, "needs prompt_price and"),
     ({"agents": [{"name": "mlab", "seeds": [101]}]}, "seeds [101] build banks and are compared"),
     ({"agents": [{"name": "mlab", "build_seeds": []}]}, "no build_seeds"),
     ({"agents": [{"name": "tree", "model": "openai:o3"}]}, "tree's model is not for the simulated"),

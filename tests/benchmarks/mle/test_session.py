@@ -76,7 +76,7 @@ def test_plan_when_cut_off_in_the_middle_of_searches_then_ends_in_the_same_bytes
     plan, out, undisturbed = whole
     first = HouseStudy(Crash(at))
     again = tmp_path / "out"
-    assert not run(plan, again, first, workers=1).complete
+    assert not run(plan, again, first, concurrency=1).complete
     second = HouseStudy()
     assert run(plan, again, second).complete
     assert log_bytes(again) == log_bytes(out)
@@ -92,7 +92,7 @@ def test_plan_when_run_over_chroma_then_ends_in_the_same_bytes(
 ) -> None:
     """Where banks lie meanwhile changes nothing."""
     plan, out, _ = whole
-    assert run(plan, tmp_path / "out", HouseStudy(), store="chroma", workers=1).complete
+    assert run(plan, tmp_path / "out", HouseStudy(), store="chroma", concurrency=1).complete
     assert log_bytes(tmp_path / "out") == log_bytes(out)
 
 
@@ -231,7 +231,9 @@ async def test_search_when_it_dies_before_any_of_its_checkpoints_then_is_the_sam
         found = await find(parts, folder, episode_id="toy/seed-1", seed=1)
         return f"{found.came.record} {memory.content().digest} {found.usage}"
 
-    with CachedSandbox(make_sandbox(plan, competition), tmp_path / EXECUTIONS) as sandbox:
+    with CachedSandbox(
+        make_sandbox(plan, plan.limits_of(plan.agents[0]), competition), tmp_path / EXECUTIONS
+    ) as sandbox:
         expected = await searched(tmp_path / "whole")
         checkpoints = deaths.seen
         assert checkpoints > 20
@@ -261,7 +263,7 @@ async def test_search_when_it_dies_before_it_has_begun_then_keeps_what_memory_wa
         errors=(error,),
     )
     memory.file(others)
-    with make_sandbox(plan, competition) as sandbox:
+    with make_sandbox(plan, plan.limits_of(plan.agents[0]), competition) as sandbox:
         parts = Parts(plan, plan.agents[0], competition, sandbox, model, memory=memory)
 
         async def killed(_: Job) -> ExecutionResult:

@@ -137,7 +137,7 @@ def test_plan_when_cut_off_in_the_middle_of_runs_then_ends_in_the_same_bytes(
             raise InfrastructureError("the network is away")
 
     first, second = StepStudy(away), StepStudy()
-    assert not run(plan, tmp_path / "out", first, workers=1).complete
+    assert not run(plan, tmp_path / "out", first, concurrency=1).complete
     assert run(plan, tmp_path / "out", second).complete
     assert log_bytes(tmp_path / "out") == log_bytes(out)
     assert verify_directory(tmp_path / "out") == []
@@ -174,7 +174,7 @@ async def test_run_when_it_fails_and_goes_on_then_tells_every_step_and_leaves_no
         if "/step-2/" in sample:
             raise InfrastructureError("the network is away")
 
-    with make_sandbox(plan, competition) as place:
+    with make_sandbox(plan, plan.limits_of(plan.agents[0]), competition) as place:
         sandbox = Watched(place)
         for study in (StepStudy(away), StepStudy()):
             model = study.simulated_model(plan, next(runs_of(plan)))

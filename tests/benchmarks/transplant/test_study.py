@@ -199,7 +199,7 @@ def test_items_when_runs_are_cut_off_and_resumed_are_the_same_bytes(tmp_path: Pa
             prepared,
             tmp_path / "parts",
             model_for=study.simulated_model,
-            workers=1,
+            concurrency=1,
             stop=stop,
             progress=Stopper(),
         )

@@ -46,6 +46,25 @@ def test_area_under_roc_when_rows_are_shuffled_is_that_of_the_pairs() -> None:
     assert grade(shuffled(frame(y=TOLD)), frame(y=LABELS)) == pytest.approx(AUC)
 
 
+@pytest.mark.parametrize("name", ["id", "y"])
+def test_score_when_rows_are_in_the_order_of_the_answers_is_that_of_any_order(name: str) -> None:
+    """Also of frames whose index is not that of their rows, and with an id that stands twice."""
+    grade = graders.root_mean_squared_error(id_column="id", target="y")
+    answers = frame(y=LABELS).assign(id=[*IDS[:5], IDS[0]] if name == "y" else IDS)
+    told = answers.assign(y=TOLD, id=answers["id"])
+    mixed = shuffled(answers)
+    assert grade(told.loc[mixed.index], mixed) == grade(told, answers)
+    if name == "id":
+        assert grade(shuffled(told), answers) == grade(told, answers)
+
+
+def test_ids_when_one_is_missing_on_both_sides_are_refused() -> None:
+    """A gap is the same as no other, however the rows are ordered."""
+    rows = frame(y=TOLD).assign(id=[*IDS[:5], None])
+    with pytest.raises(InvalidSubmissionError, match="are not those of the answers"):
+        graders.root_mean_squared_error(id_column="id", target="y")(rows, rows.assign(y=LABELS))
+
+
 def test_mean_area_when_rows_are_unlabeled_leaves_them_out() -> None:
     """As the Toxic Comment challenge marks them: -1 in every column."""
     grade = graders.mean_area_under_roc(

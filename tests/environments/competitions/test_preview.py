@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,9 @@ def test_table_when_it_is_large_is_read_at_its_beginning(tmp_path: Path) -> None
     """And the preview says so."""
     text = data_preview(written(tmp_path, big__csv="a,b\n" + "1,x\n" * 70_000 + "2,y\n"))
     assert "big.csv (70,002 lines, 280.0 kB)" in text
-    assert about(text, "big.csv").startswith("big.csv: the first 50,000 rows looked at, 2 columns")
+    assert about(text, "big.csv").startswith(
+        "big.csv: about 70,000 rows by its size, the first 50,000 rows looked at, 2 columns"
+    )
     assert about(text, "big.csv").endswith('b: text, only "x"')
 
 
@@ -194,3 +197,32 @@ def test_folder_when_it_is_not_there_is_refused(tmp_path: Path) -> None:
     """The message says what to do."""
     with pytest.raises(CompetitionError, match="prepare the competition's data first"):
         data_preview(tmp_path / "public")
+
+
+def test_table_when_it_has_five_gigabytes_is_estimated_from_its_beginning(tmp_path: Path) -> None:
+    """No more than a beginning is read, whatever follows: here a hole, which takes no disk."""
+    row = b"2013-01-01 00:00:00,-73.98,40.75,11.3\n"
+    table = tmp_path / "labels.csv"
+    table.write_bytes(b"key,lon,lat,fare\n" + row * 200_000)
+    os.truncate(table, 5_000_000_000)
+    (tmp_path / "hole.csv").touch()
+    os.truncate(tmp_path / "hole.csv", 5_000_000_000)
+    tracemalloc.start()
+    text = data_preview(tmp_path)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "labels.csv (5.0 GB)" in text
+    assert about(text, "labels.csv").startswith("labels.csv: about 130,000,000 rows by its size")
+    assert "hole.csv: " in text
+    assert most < 200_000_000
+
+
+def test_folder_when_it_has_a_hundred_thousand_files_is_listed_shortly(tmp_path: Path) -> None:
+    """All are counted, a few are named."""
+    folder = tmp_path / "train"
+    folder.mkdir()
+    for number in range(100_000):
+        (folder / f"{number}.jpg").touch()
+    text = data_preview(tmp_path)
+    assert "train/ (100,000 files: 100,000 .jpg)" in text
+    assert len(text) < 400

@@ -429,3 +429,15 @@ def test_key_when_the_limit_is_the_jobs_own_or_the_sandboxs_then_is_the_same() -
 def test_result_when_written_and_read_then_is_equal(result: ExecutionResult) -> None:
     """Nothing of a result is lost in the file."""
     assert read_result(*write_result(result)) == result
+
+
+def test_result_when_its_files_are_large_is_kept_compressed(tmp_path: Path) -> None:
+    """A submission may have 157 MB, and a search thirty of them."""
+    content = b"".join(b"%d,0.5\n" % number for number in range(500_000))
+    result = ExecutionResult(0, "", "", 1.0, files={"submission.csv": content, "empty": b""})
+    cache = ExecutionCache(tmp_path / "executions.sqlite")
+    assert cache.keep("key", result) == result
+    assert cache.get("key") == result
+    assert cache.keep("key", ExecutionResult(1, "", "", 2.0)) == result
+    cache.close()
+    assert sum(each.stat().st_size for each in tmp_path.iterdir()) < len(content) / 2

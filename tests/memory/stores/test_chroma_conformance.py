@@ -17,6 +17,8 @@ from langgraft.memory.stores.chroma.client import Connection, adopt, connect, op
 from langgraft.memory.stores.chroma.rows import Index
 from langgraft.testing import StoreConformance, word_index
 
+pytestmark = pytest.mark.matrix  # one suite, three ways to one store
+
 _numbers = itertools.count()
 
 

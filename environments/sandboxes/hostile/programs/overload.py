@@ -48,6 +48,57 @@ def many_files():
         print(f"GOT {made} files")
 
 
+def fill_workspace(*, keep=None):
+    """Write to the workspace without end: a few megabytes, and a moment's rest."""
+    for number in range(100_000):
+        name = f"filler-{number}"
+        with open(name, "wb", buffering=0) as stream:
+            stream.write(bytes(4 << 20))
+            if keep is not None:
+                keep(name, stream)
+        time.sleep(0.01)
+    print("GOT all written")
+
+
+def deleted_files():
+    """Hold files that are in no folder any more."""
+    held = []
+
+    def keep(name, stream):
+        os.unlink(name)
+        held.append(os.dup(stream.fileno()))
+
+    fill_workspace(keep=keep)
+
+
+def closed_folder():
+    """Write into a folder that nobody may look into."""
+    os.mkdir("closed")
+    inside = os.open("closed", os.O_RDONLY | os.O_DIRECTORY)
+    os.chmod("closed", 0o300)
+
+    def keep(name, stream):
+        os.rename(name, f"closed/{name}")
+
+    fill_workspace(keep=keep)
+    os.close(inside)
+
+
+def nested_folders():
+    """Make folders in folders, and write at the bottom of them."""
+    for _ in range(1000):
+        os.mkdir("deeper")
+        os.chdir("deeper")
+    fill_workspace()
+
+
+def empty_files():
+    """Make files without end in the workspace, each empty."""
+    for number in range(5_000_000):
+        os.close(os.open(f"{number}", os.O_CREAT | os.O_WRONLY))
+    print("GOT all made")
+
+
 def large_file():
     """Write one file beyond what a file may have."""
     with open("large", "wb", buffering=0) as stream:

@@ -12,7 +12,7 @@ from docker.errors import ImageNotFound, NotFound
 
 from langgraft._core.errors import InputError, SandboxUnavailableError
 from langgraft.environments.sandboxes import image
-from langgraft.environments.sandboxes.image.build import RECIPE_LABEL, _split, build_image
+from langgraft.environments.sandboxes.image.build import RECIPE_LABEL, SHIPPED, _split, build_image
 from langgraft.environments.sandboxes.image.packages import (
     PACKAGES_LABEL,
     read_label,
@@ -123,6 +123,24 @@ def test_image_when_requirements_or_base_differ_is_another_one(tmp_path: Path) -
     assert engine.builds[-2]["files"]["requirements.txt"] == b"numpy\n"
     engine.names["base:1"].id = "sha256:another"
     assert build(engine).made
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_image_when_a_list_of_ours_is_named_then_it_is_installed(name: str) -> None:
+    """By its name, wherever the command is given; each package stands once, to the version."""
+    engine = FakeEngine()
+    build(engine, requirements=Path(name))
+    listed = engine.builds[0]["files"]["requirements.txt"].decode().splitlines()
+    packages = [line.partition("==")[0] for line in listed if line and not line.startswith("#")]
+    assert {"torch", "torchvision", "transformers", "timm", "librosa", "xgboost"} <= set(packages)
+    assert len(set(packages)) == len(packages)
+    assert all("==" in line for line in listed if line and not line.startswith("#"))
+
+
+def test_image_when_a_list_cannot_be_read_then_ours_are_named(tmp_path: Path) -> None:
+    """A name that is nearly right is soon put right."""
+    with pytest.raises(InputError, match="of our own there are mle, mle-newer"):
+        build(FakeEngine(), requirements=tmp_path / "mel")
 
 
 def test_build_when_a_step_fails_says_what_was_printed_before() -> None:

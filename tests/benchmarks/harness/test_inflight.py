@@ -1,0 +1,139 @@
+"""How much goes on at once: slots for items, and calls that a server bears."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langgraft.benchmarks.harness.failures import Failure, FailureKind
+from langgraft.benchmarks.harness.inflight import CallLimit, Slots
+
+REFUSED = Failure(FailureKind.PROVIDER_TRANSIENT, "rate_limit")
+LOST = Failure(FailureKind.PROVIDER_TRANSIENT, "connection")
+
+
+@given(
+    size=st.integers(1, 4),
+    ranks=st.lists(st.tuples(st.integers(0, 1), st.booleans()), max_size=30),
+)
+def test_slots_when_some_leave_early_then_none_is_lost_and_streams_go_first(
+    size: int, ranks: list[tuple[int, bool]]
+) -> None:
+    """However many are cancelled while they wait, all slots are there again at the end."""
+
+    async def scenario() -> None:
+        slots = Slots(size)
+        order: list[int] = []
+        most = under_way = 0
+
+        async def item(rank: int) -> None:
+            nonlocal most, under_way
+            async with slots.held(rank):
+                under_way += 1
+                most = max(most, under_way)
+                order.append(rank)
+                try:
+                    await asyncio.sleep(0)
+                finally:
+                    under_way -= 1
+
+        tasks = [asyncio.create_task(item(rank)) for rank, _ in ranks]
+        await asyncio.sleep(0)
+        for task, (_, leaves) in zip(tasks, ranks, strict=True):
+            if leaves:
+                task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert most <= size
+        assert slots.free == size
+        later = order[size:]
+        assert later == sorted(later)
+
+    asyncio.run(scenario())
+
+
+def told(limit: CallLimit, outcomes: Sequence[Failure | float]) -> int:
+    """Tell a limit how calls ended; return what it allows then."""
+    for each in outcomes:
+        if isinstance(each, Failure):
+            limit.failed(each)
+        else:
+            limit.replied(each)
+    return limit.allowed
+
+
+def test_limit_when_a_window_is_refused_whole_is_halved_and_grows_back_by_ones() -> None:
+    """A flood of refusals halves it; each window without one gives one back, up to the most."""
+    limit = CallLimit(64)
+    assert told(limit, [REFUSED] * 64) == 33
+    assert told(limit, [1.0] * 33) == 34
+    for _ in range(100):
+        told(limit, [1.0] * 64)
+    assert limit.allowed == 64
+
+
+def test_limit_when_one_call_in_five_is_refused_at_random_stays_above_a_few() -> None:
+    """Refusals that do not depend on the load cost some of it, not nearly all."""
+    limit = CallLimit(64)
+    for _ in range(400):
+        told(limit, [REFUSED, 1.0, 1.0, 1.0, 1.0])
+    assert 6 <= limit.allowed <= 16
+
+
+def test_limit_when_replies_take_much_longer_goes_down_and_lost_connections_count_for_nothing() -> (
+    None
+):
+    """A queue at the server shows in how long replies take; a lost connection says nothing of it."""
+    limit = CallLimit(16)
+    told(limit, [1.0] * 16)
+    assert told(limit, [5.0] * 16) == 15
+    assert told(limit, [LOST] * 100) == 15
+
+
+@given(most=st.integers(1, 5), calls=st.integers(0, 40), leave=st.integers(0, 10))
+def test_limit_when_tasks_and_threads_share_it_then_is_never_exceeded(
+    most: int, calls: int, leave: int
+) -> None:
+    """Calls of event loops and of threads are counted together, also where some are cancelled."""
+    limit = CallLimit(most)
+    lock, flying, worst = threading.Lock(), 0, 0
+
+    def begin() -> None:
+        nonlocal flying, worst
+        with lock:
+            flying += 1
+            worst = max(worst, flying)
+
+    def end() -> None:
+        nonlocal flying
+        with lock:
+            flying -= 1
+
+    def blocking(_: int) -> None:
+        with limit.held():
+            begin()
+            end()
+
+    async def waiting() -> None:
+        async with limit.aheld():
+            begin()
+            try:
+                await asyncio.sleep(0)
+            finally:
+                end()
+
+    async def loop() -> None:
+        tasks = [asyncio.create_task(waiting()) for _ in range(calls)]
+        await asyncio.sleep(0)
+        for task in tasks[:leave]:
+            task.cancel()
+        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 30)
+
+    with ThreadPoolExecutor(3) as pool:
+        threads = [pool.submit(blocking, each) for each in range(5)]
+        asyncio.run(loop())
+        for each in threads:
+            each.result(30)
+    assert worst <= most

@@ -1,0 +1,139 @@
+"""Runs shared by several processes: the same bytes, whoever dies."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from chain_study import ChainStudy, chain_plan, log_bytes, run_chain
+
+from langgraft._core.errors import InfrastructureError, SettingsError
+from langgraft.benchmarks.harness.directory import hold_directory
+from langgraft.benchmarks.harness.plans import prepare
+from langgraft.benchmarks.harness.verify import verify_directory
+
+pytestmark = pytest.mark.kill  # each process takes seconds to start
+
+
+def children(process: int) -> list[int]:
+    """Return the processes that carry out runs for another one."""
+    listed = subprocess.run(["pgrep", "-P", str(process)], capture_output=True, check=False)
+    found = [int(each) for each in listed.stdout.split()]
+    return [each for each in found if "spawn_main" in _command(each)]
+
+
+def _command(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text("utf-8")
+    except OSError:
+        return ""
+
+
+@contextmanager
+def killing(after: float, times: int) -> Iterator[list[int]]:
+    """Kill one of this process's helpers now and then."""
+    killed: list[int] = []
+    ended = threading.Event()
+
+    def kill() -> None:
+        while len(killed) < times and not ended.wait(after):
+            for each in children(os.getpid())[:1]:
+                os.kill(each, signal.SIGKILL)
+                killed.append(each)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        ended.set()
+        thread.join()
+
+
+class Losing(ChainStudy):
+    """Loses its database at one item."""
+
+    def __init__(self) -> None:
+        super().__init__(lose)
+
+
+def lose(run: str, item: str) -> None:
+    """Fail at one item of one run."""
+    if (run, item) == ("0/first", "item-3"):
+        msg = "the database went away"
+        raise InfrastructureError(msg)
+
+
+async def test_plan_when_shared_by_processes_then_logs_are_the_same_bytes(tmp_path: Path) -> None:
+    """Who carries out a run decides nothing; sources are waited for across processes."""
+    plan = chain_plan(streams=3, probes=(0, 3))
+    await run_chain(tmp_path / "one", plan)
+    outcome = await run_chain(tmp_path / "two", plan, processes=2)
+    assert outcome.complete
+    assert log_bytes(tmp_path / "one") == log_bytes(tmp_path / "two")
+    assert verify_directory(tmp_path / "two") == []
+
+
+async def test_process_when_killed_then_its_runs_go_on_in_another(tmp_path: Path) -> None:
+    """Two processes killed in the middle of items lose nothing that was committed."""
+    plan = chain_plan(streams=4, pause=0.3)
+    with killing(after=4.0, times=2) as killed:
+        outcome = await run_chain(tmp_path / "two", plan, processes=2)
+    assert killed
+    assert outcome.complete
+    await run_chain(tmp_path / "one", chain_plan(streams=4, pause=0.3))
+    assert log_bytes(tmp_path / "one") == log_bytes(tmp_path / "two")
+
+
+async def test_run_when_the_world_fails_in_a_process_then_others_go_on(tmp_path: Path) -> None:
+    """What ends a run there is told here as if it had ended here."""
+    outcome = await run_chain(tmp_path, chain_plan(), Losing(), processes=2)
+    found = {run.name: (run.status, run.message) for run in outcome.runs}
+    assert found["0/first"][0] == "failed"
+    assert "the database went away" in found["0/first"][1]
+    assert found["1/third"][0] == "done"
+
+
+async def test_plan_when_it_cannot_be_sent_then_says_so_and_runs_nothing(tmp_path: Path) -> None:
+    """A study that holds a function of its caller runs in one process only."""
+    study = ChainStudy(lambda _run, _item: None)
+    with pytest.raises(SettingsError, match="cannot be carried out by 2 processes"):
+        await run_chain(tmp_path, chain_plan(), study, processes=2)
+    assert not list((tmp_path / "runs").iterdir())
+
+
+SCRIPT = """
+import asyncio, sys
+from pathlib import Path
+from chain_study import chain_plan, run_chain
+
+if __name__ == "__main__":
+    asyncio.run(run_chain(Path(sys.argv[1]), chain_plan(streams=4, pause=0.5), processes=2))
+"""
+
+
+def test_directory_when_its_holder_is_killed_is_free_once_the_others_are_gone(
+    tmp_path: Path,
+) -> None:
+    """Nobody writes into a run that another process has taken over."""
+    script, out = tmp_path / "script.py", tmp_path / "out"
+    script.write_text(SCRIPT, "utf-8")
+    process = subprocess.Popen([sys.executable, str(script), str(out)])
+    deadline = time.monotonic() + 60
+    while len(list(out.glob("process-*.lock"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    helpers = children(process.pid)
+    assert len(helpers) == 2
+    os.kill(helpers[0], signal.SIGSTOP)  # one that does not notice for a while
+    process.kill()
+    process.wait()
+    prepared = prepare(ChainStudy(), chain_plan(streams=4, pause=0.5))
+    threading.Timer(1.0, os.kill, (helpers[0], signal.SIGCONT)).start()
+    with hold_directory(out, prepared):
+        assert not any(_command(each) for each in helpers)

@@ -1,0 +1,117 @@
+"""Digests of files that outlive a process: large data is read once, and a changed file again."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langgraft._core import file_digests
+from langgraft._core.file_digests import FileDigests
+
+LARGE = 200_000
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Return the files that are read, as they are."""
+    read: list[Path] = []
+    whole = file_digests.file_digest
+
+    def noting(path: Path, algorithm: file_digests.Algorithm = "sha256") -> str:
+        read.append(path)
+        return whole(path, algorithm)
+
+    monkeypatch.setattr(file_digests, "file_digest", noting)
+    return read
+
+
+def settled(path: Path, content: bytes) -> Path:
+    """Write a file whose last change lies a while back, as far as it can be set."""
+    path.write_bytes(content)
+    return path
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the clock be far beyond the last change of every file."""
+    now = file_digests.time.time_ns()
+    monkeypatch.setattr(file_digests.time, "time_ns", lambda: now + 10**12)
+
+
+@pytest.mark.usefixtures("later")
+def test_digest_when_a_file_was_read_before_is_not_read_again(
+    tmp_path: Path, reads: list[Path]
+) -> None:
+    """Also by another process, that is, by another object on the same file."""
+    data = settled(tmp_path / "data", b"1" * LARGE)
+    kept = tmp_path / "digests.sqlite"
+    first = FileDigests(kept).digest(data)
+    assert first == hashlib.sha256(b"1" * LARGE).hexdigest()
+    assert FileDigests(kept).digest(data) == first
+    assert reads == [data]
+    md5 = FileDigests(kept).digest(data, "md5")
+    assert md5 == hashlib.md5(b"1" * LARGE, usedforsecurity=False).hexdigest()
+
+
+def _rewritten(path: Path) -> None:
+    before = path.stat()
+    path.write_bytes(b"2" * LARGE)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _replaced(path: Path) -> None:
+    before = path.stat()
+    other = path.with_name("other")
+    other.write_bytes(b"3" * LARGE)
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.replace(path)
+
+
+def _longer(path: Path) -> None:
+    path.write_bytes(b"4" * (LARGE + 1))
+
+
+@pytest.mark.parametrize("change", [_rewritten, _replaced, _longer])
+@pytest.mark.usefixtures("later")
+def test_digest_when_a_file_was_changed_is_that_of_the_new_content(
+    tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    """Also where size and time of modification are set back to what they were."""
+    data = settled(tmp_path / "data", b"1" * LARGE)
+    digests = FileDigests(tmp_path / "digests.sqlite")
+    digests.digest(data)
+    change(data)
+    assert digests.digest(data) == hashlib.sha256(data.read_bytes()).hexdigest()
+
+
+def test_digest_when_a_file_was_just_written_is_not_kept(tmp_path: Path, reads: list[Path]) -> None:
+    """Within a tick of the clock a second change would look like none."""
+    data = settled(tmp_path / "data", b"1" * LARGE)
+    digests = FileDigests(tmp_path / "digests.sqlite")
+    digests.digest(data)
+    digests.digest(data)
+    assert reads == [data, data]
+
+
+@given(junk=st.binary(min_size=1, max_size=300))
+def test_digest_when_the_cache_is_damaged_is_still_right(
+    tmp_path_factory: pytest.TempPathFactory, junk: bytes
+) -> None:
+    """A cache costs time where it cannot be used, and nothing else."""
+    folder = tmp_path_factory.mktemp("cache")
+    data = settled(folder / "data", b"1" * LARGE)
+    (folder / "digests.sqlite").write_bytes(junk)
+    found = FileDigests(folder / "digests.sqlite").digest(data)
+    assert found == hashlib.sha256(b"1" * LARGE).hexdigest()
+
+
+def test_digest_when_there_is_no_place_for_a_cache_is_still_right(tmp_path: Path) -> None:
+    """Of a home that is a file, say."""
+    data = settled(tmp_path / "data", b"1" * LARGE)
+    (tmp_path / "home").touch()
+    found = FileDigests(tmp_path / "home" / "digests.sqlite").digest(data)
+    assert found == hashlib.sha256(b"1" * LARGE).hexdigest()
