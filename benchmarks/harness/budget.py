@@ -72,6 +72,15 @@ class Caps(BaseModel):
             }
         )
 
+    def shared(self, count: int) -> Self:
+        """Return what each of several that know nothing of one another may spend."""
+        part = {
+            "calls": None if self.calls is None else max(1, self.calls // count),
+            "tokens": None if self.tokens is None else max(1, self.tokens // count),
+            "dollars": None if self.dollars is None else self.dollars / count,
+        }
+        return self.model_copy(update=part)
+
     @property
     def limits_a_model(self) -> bool:
         """Whether anything but time is capped."""

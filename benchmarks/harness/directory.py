@@ -3,8 +3,10 @@
     <out>/plan.yaml       the plan with every default written out
     <out>/runs.jsonl      the runs it expands to, with their ids
     <out>/manifest.json   digests of both, fingerprints, package versions; written last
-    <out>/plan.lock       held while a process runs the plan; process-<n>.lock by those that help it
-    <out>/spent.sqlite    calls, tokens and money that real models were asked for, and cost
+    <out>/plan.lock       held while a process runs the plan; process-<n>.lock by those that help it,
+                          or by shards
+    <out>/spent.sqlite    calls, tokens and money that real models were asked for, and cost; of a
+                          shard spent-<i>-of-<n>.sqlite, and so its responses
     <out>/runs/<run_id>/  spec.json, items.jsonl, events.jsonl, DONE.json; where its study wants
                           them, work/ (of items under way) and kept/ (files to look at)
     <out>/report/         what is told of them; digests.json lists all it is and rests on
@@ -25,8 +27,8 @@ In memory each run has a store of its own instead: runs are opened in threads, a
 
 import socket
 import string
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -54,6 +56,8 @@ from langgraft.memory.stores.named import StoreKind, open_store, store_kind
 _LOCK = "plan.lock"
 _PROCESS = "process-"
 _ORPHAN_SECONDS = 10.0
+_SHARD_SECONDS = 60.0
+"""Shards that start at once take the directory one after the other, for a moment each."""
 _FIRST_FILES = {_LOCK, "plan.yaml", "runs.jsonl", "runs"}
 _DRAFTS = {".plan.yaml.tmp", ".runs.jsonl.tmp", ".manifest.json.tmp"}
 _NAMED = 3
@@ -82,15 +86,47 @@ def hold_directory(out: Path, prepared: PreparedPlan[Any]) -> Iterator[None]:
 
 
 @contextmanager
-def locked(out: Path) -> Iterator[None]:
+def locked(out: Path, seconds: float = 0) -> Iterator[None]:
     """Hold the lock of a directory, so that no other process works in it.
+
+    Args:
+        out: The directory.
+        seconds: How long to wait for another one.
 
     Raises:
         RunDirectoryError: Another one does, or the lock cannot be taken.
     """
     with ExitStack() as held:
         with disk_errors("take the lock", out / _LOCK):
-            held.enter_context(_lock(out / _LOCK, 0))
+            held.enter_context(_lock(out / _LOCK, seconds))
+        yield
+
+
+@contextmanager
+def hold_shard(out: Path, prepared: PreparedPlan[Any], index: int, count: int) -> Iterator[None]:
+    """Take a shard of a plan: others may work on other shards of it meanwhile, on other machines too.
+
+    Raises:
+        ResumeRefusedError: The directory was started with something else; nothing is changed.
+        RunDirectoryError: It is not a run directory, cannot be written, or somebody works on the whole
+            plan, on this shard, or on one of another number of shards.
+    """
+    check_directory(out, prepared)
+    make_directory(out)
+    with ExitStack() as held:
+        with locked(out, _SHARD_SECONDS):
+            check_directory(out, prepared)
+            if not (out / "manifest.json").exists():
+                _write_first_files(out, prepared)
+            make_directory(out / "runs")
+            own = out / f"{_PROCESS}{index}-of-{count}.lock"
+            for path in sorted(out.glob(f"{_PROCESS}*.lock")):
+                if not path.name.endswith(f"-of-{count}.lock"):
+                    with disk_errors("take the lock", path), _lock(path, _ORPHAN_SECONDS):
+                        pass
+                    path.unlink(missing_ok=True)
+            with disk_errors("take the lock", own):
+                held.enter_context(_lock(own, 0))
         yield
 
 
@@ -337,13 +373,19 @@ def hold_place_of_process(out: Path, store: str, number: int) -> Iterator[Places
 
 
 @contextmanager
-def hold_places(out: Path, prepared: PreparedPlan[Any], store: str) -> Iterator[Places]:
+def hold_places(
+    out: Path,
+    prepared: PreparedPlan[Any],
+    store: str,
+    hold: Callable[[Path, PreparedPlan[Any]], AbstractContextManager[None]] = hold_directory,
+) -> Iterator[Places]:
     """Take a run directory for a plan, and open the store for the banks of its runs.
 
     Args:
         out: The run directory; see `hold_directory`.
         prepared: The plan.
         store: `chroma` for a store inside the run directory, or a name that `open_store` knows.
+        hold: Takes the directory.
 
     Raises:
         SettingsError: The store cannot be opened; nothing was changed in the directory.
@@ -356,16 +398,16 @@ def hold_places(out: Path, prepared: PreparedPlan[Any], store: str) -> Iterator[
     kind = store_kind(spec)
     with ExitStack() as opened:
         if kind == DEFAULT_STORE:
-            opened.enter_context(hold_directory(out, prepared))
+            opened.enter_context(hold(out, prepared))
             yield places_in_memory(out)
             return
         if inside:  # the folder it lies in must be known to be ours
-            opened.enter_context(hold_directory(out, prepared))
+            opened.enter_context(hold(out, prepared))
             base = opened.enter_context(open_store(spec))
         else:
             check_directory(out, prepared)
             base = opened.enter_context(open_store(spec))
-            opened.enter_context(hold_directory(out, prepared))
+            opened.enter_context(hold(out, prepared))
         yield Places(base, kind, _directory_label(out), out)
 
 

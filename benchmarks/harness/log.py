@@ -24,12 +24,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.effects import Clock
 from langgraft._core.errors import InputError, PlanError, RunDirectoryError
 from langgraft._core.files import disk_errors, each_whole_line, read_bytes, whole_lines, write_all
+from langgraft._core.lazy import require
 from langgraft._core.untrusted import check_number, load_json
 from langgraft.benchmarks.harness.study import (
     EarlierRun,
@@ -40,6 +41,9 @@ from langgraft.benchmarks.harness.study import (
     runs_from_json,
 )
 from langgraft.memory.model import BankContent, MemoryDelta, fold
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _CRC_LENGTH = 8
 _LIKE_A_RECORD = re.compile(rb"^[0-9a-f]{8} \{.*\}$", re.MULTILINE)
@@ -420,6 +424,32 @@ class PlanLog:
         ]
         return fold_log(deltas, run_folder(self.path, run))
 
+    def rows(self) -> Iterator[dict[str, JSON]]:
+        """Yield the committed items of all runs, run by run, as flat rows.
+
+        A row has `run`, `index` and `item`, then the factors of the run as `factor.NAME`, and what the
+        item's result holds: nested names joined by dots, a list as its length.
+        """
+        for run in self.graph:
+            factors = _flat("factor", run.spec.factors)
+            for record in self.records(run.name):
+                told: dict[str, JSON] = {
+                    "run": run.name,
+                    "index": record.index,
+                    "item": record.item_id,
+                }
+                yield told | factors | _flat("", record.result)
+
+    def frame(self) -> "pd.DataFrame":
+        """Return the rows as a frame of pandas.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        frames = require("pandas", extra="bench", purpose="A frame")
+        frame: pd.DataFrame = frames.DataFrame(list(self.rows()))
+        return frame
+
     @property
     def n_planned(self) -> int:
         """Items of all runs together."""
@@ -447,6 +477,26 @@ class PlanLog:
 
     def _content(self, name: str) -> LogContent:
         return read_log(run_folder(self.path, self._run(name)) / "items.jsonl")
+
+
+def open_run(path: Path | str) -> PlanLog:
+    """Open a run directory to read it: `open_run("runs/demo").frame()`.
+
+    Raises:
+        RunDirectoryError: It is none, or is damaged.
+    """
+    return PlanLog(Path(path))
+
+
+def _flat(name: str, value: JSON) -> dict[str, JSON]:
+    """Return what a value holds under names joined by dots."""
+    if isinstance(value, Mapping):
+        prefix = f"{name}." if name else ""
+        parts = (_flat(f"{prefix}{key}", each) for key, each in value.items())
+        return {key: each for part in parts for key, each in part.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return {name: len(value)}
+    return {name: value}
 
 
 def run_progress(out: Path, run: PlannedRun) -> RunProgress:

@@ -426,7 +426,7 @@ def real_model(
     )
 
 
-def plan_budget(plan: Plan, out: Path, caps: Caps) -> CallBudget:
+def plan_budget(plan: Plan, out: Path, caps: Caps, part: str = "") -> CallBudget:
     """Return what counts, and caps, what a plan's real models are asked.
 
     What earlier commands spent on the directory counts already.
@@ -435,12 +435,14 @@ def plan_budget(plan: Plan, out: Path, caps: Caps) -> CallBudget:
         plan: The plan, with its prices.
         out: The run directory, which need not be there yet.
         caps: The caps.
+        part: Of a shard its name: it counts for itself.
 
     Raises:
         InputError: Money is capped, and the price of the plan's model is not known.
     """
     calls = tokens = 0
-    if not (out / SPENT).exists() and (out / "manifest.json").exists():
+    path = _of_part(out / SPENT, part)
+    if not path.exists() and not part and (out / "manifest.json").exists():
         for run in PlanLog(out).graph:  # it was begun when nothing was counted in a file
             for event in read_events(run_folder(out, run) / "events.jsonl"):
                 cost = event.get("data", {}).get("usage", {})
@@ -453,10 +455,15 @@ def plan_budget(plan: Plan, out: Path, caps: Caps) -> CallBudget:
         calls=calls,
         tokens=tokens,
         prices=plan.prices,
-        path=out / SPENT,
+        path=path,
     )
     budget.price(plan.model)
     return budget
+
+
+def _of_part(path: Path, part: str) -> Path:
+    """Return a file of a shard's own: SQLite files must not be shared between machines."""
+    return path.with_stem(f"{path.stem}-{part}") if part else path
 
 
 class PlanModels:
@@ -466,13 +473,14 @@ class PlanModels:
         self,
         study: Study[Any],
         plan: Plan,
-        out: Path,
         budget: CallBudget | None,
         limits: CallLimits | None,
+        *,
+        responses: Path,
     ) -> None:
         self._study = study
         self._plan = plan
-        self._out = out
+        self._responses = responses
         self._budget = budget
         self._limits = limits
         self._lock = Lock()
@@ -497,7 +505,7 @@ class PlanModels:
         with self._lock:
             # Not earlier: opening makes the file, and the directory must be known to be ours.
             if self._made is None:
-                responses = ResponseCache(self._out / RESPONSES)
+                responses = ResponseCache(self._responses)
                 self._made = real_model(self._plan, responses, self._budget, self._limits)
         return self._made
 
@@ -516,6 +524,8 @@ def run_models(
     out: Path,
     budget: CallBudget | None = None,
     limits: CallLimits | None = None,
+    *,
+    part: str = "",
 ) -> Iterator[PlanModels]:
     """Say how the model of a run is made; a real one is checked before anything is written.
 
@@ -525,13 +535,14 @@ def run_models(
         out: The run directory, where replies of a real one are kept.
         budget: Caps on what a real one is asked.
         limits: How many calls may be in flight to each server.
+        part: Of a shard its name: it keeps replies for itself.
 
     Raises:
         InputError: The model cannot be set up.
     """
     if plan.model != SIMULATED:
         real_model(plan, None)
-    models = PlanModels(study, plan, out, budget, limits)
+    models = PlanModels(study, plan, budget, limits, responses=_of_part(out / RESPONSES, part))
     try:
         yield models
     finally:

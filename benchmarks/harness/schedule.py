@@ -12,15 +12,15 @@ import signal
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
 from langgraft._core.effects import Clock, SystemClock
-from langgraft._core.errors import LanggraftError, StudyError
-from langgraft.benchmarks.harness.directory import hold_directory, hold_places
+from langgraft._core.errors import LanggraftError, SettingsError, StudyError
+from langgraft.benchmarks.harness.directory import hold_directory, hold_places, hold_shard
 from langgraft.benchmarks.harness.execute import (
     Execution,
     ModelFor,
@@ -45,6 +45,37 @@ GRACE = 5.0
 """Seconds items under way may take to finish after a request to stop."""
 
 
+@dataclass(frozen=True)
+class Shard:
+    """A part of a plan's runs, the same whoever asks."""
+
+    index: int
+    """From 0."""
+    count: int
+    """How many there are."""
+
+    def runs(self, graph: RunGraph) -> frozenset[str]:
+        """Return the names of its runs: of runs that go on with another's bank all or none."""
+        families: defaultdict[str, list[PlannedRun]] = defaultdict(list)
+        for run in graph:
+            lineage = graph.lineage(run)
+            families[lineage[0][0].name if lineage else run.name].append(run)
+        loads = [0] * self.count
+        own: list[str] = []
+        # The longest first, each to whom has least: shards are then about as long as one another.
+        for _, family in sorted(families.items(), key=lambda each: -sum(r.length for r in each[1])):
+            place = loads.index(min(loads))
+            loads[place] += sum(run.length for run in family)
+            if place == self.index:
+                own += (run.name for run in family)
+        return frozenset(own)
+
+    @property
+    def name(self) -> str:
+        """What its files are called by."""
+        return f"{self.index}-of-{self.count}"
+
+
 async def run_plan(
     prepared: PreparedPlan[Any],
     out: Path,
@@ -53,6 +84,7 @@ async def run_plan(
     concurrency: int | None = None,
     processes: int = 1,
     hours: float | None = None,
+    shard: Shard | None = None,
     store: str | None = None,
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
@@ -61,7 +93,8 @@ async def run_plan(
 ) -> PlanOutcome:
     """Run a plan, or go on with it where it was stopped.
 
-    The items committed are the same for every concurrency and every store; a plan may be gone on with over another store than it was begun with.
+    The items committed are the same for every concurrency and every store; a plan may be gone on with
+    over another store than it was begun with.
 
     Args:
         prepared: The plan, made by `prepare`.
@@ -72,6 +105,8 @@ async def run_plan(
         processes: How many processes share the runs, and the concurrency, among them; with more than
             one, plan and model must be such that they can be pickled.
         hours: After so long no item is started any more.
+        shard: Carry out this part of the runs alone, while others do the rest in the same directory,
+            on other machines too.
         store: Where banks are kept meanwhile: `memory`, `chroma` (in the run directory), or
             another name that `langgraft.memory.stores.named.open_store` knows; `None`: as the
             study has it.
@@ -99,7 +134,8 @@ async def run_plan(
     if hours is not None:
         asyncio.get_running_loop().call_later(hours * 3600, asked.set)
     if processes == 1:
-        with hold_places(out, prepared, spec) as places:
+        hold = hold_directory if shard is None else partial(hold_shard, **asdict(shard))
+        with hold_places(out, prepared, spec, hold) as places:
             execution = Execution(
                 prepared,
                 out,
@@ -112,7 +148,13 @@ async def run_plan(
             here = _Crew(
                 partial(execute_run, execution), execution.stop.set, size, size, execution.slots
             )
-            return await _Dispatcher(prepared.graph, out, told, here, stop=asked, grace=grace).run()
+            own = None if shard is None else shard.runs(prepared.graph)
+            return await _Dispatcher(
+                prepared.graph, out, told, here, stop=asked, grace=grace, own=own
+            ).run()
+    if shard is not None:
+        msg = "a shard is carried out by one process; take more shards instead"
+        raise SettingsError(msg)
     with hold_directory(out, prepared):
         each = -(-size // processes)
         crew = Processes(Work(prepared, out, model_for, each, spec), processes, told)
@@ -123,6 +165,8 @@ async def run_plan(
             ).run()
 
 
+_LOOK_SECONDS: Final = 2.0
+"""How often a shard looks how far the others are, where its runs need theirs."""
 _ITEMS_A_PROCESS: Final = 100
 """A process takes seconds to start, in which so many items of a simulated model are worked through."""
 
@@ -183,8 +227,10 @@ class _Dispatcher:
         *,
         stop: asyncio.Event,
         grace: float,
+        own: frozenset[str] | None = None,
     ) -> None:
         self._graph = graph
+        self._own = frozenset(run.name for run in graph) if own is None else own
         self._out = out
         self._progress = progress
         self._crew = crew
@@ -192,7 +238,7 @@ class _Dispatcher:
         self._capped = False
         self._grace = grace
         self._committed = {run.name: 0 for run in self._graph}
-        self._waiting = {run.name: run for run in self._graph}
+        self._waiting = {run.name: run for run in self._graph if run.name in self._own}
         self._awaiting: defaultdict[str, list[PlannedRun]] = defaultdict(list)
         for run in self._graph:
             for name in run.spec.parents:
@@ -212,16 +258,18 @@ class _Dispatcher:
         self._take_stock()
         if self._crew.slots is not None:
             self._crew.slots.on_idle = self._wake.set
-        listener = asyncio.create_task(self._listen())
+        watchers = [asyncio.create_task(each()) for each in (self._listen, self._watch_others)]
         try:
             await self._dispatch()
             if self._running:
                 await self._wind_down()
         finally:
-            listener.cancel()
+            for each in watchers:
+                each.cancel()
             await self._drop(list(self._running))
         interrupted = self._stop.is_set()
-        outcome = PlanOutcome(tuple(self._outcome(run) for run in self._graph), interrupted)
+        own = (run for run in self._graph if run.name in self._own)
+        outcome = PlanOutcome(tuple(self._outcome(run) for run in own), interrupted)
         self._report("end", text=outcome.summary())
         return outcome
 
@@ -229,17 +277,32 @@ class _Dispatcher:
         done = 0
         for run in self._graph:
             progress = run_progress(self._out, run)
-            done += progress.done
+            done += progress.done if run.name in self._own else 0
             # Only a finished run serves as a source before it is opened and repaired.
             self._committed[run.name] = progress.done if progress.finished else 0
         self._queue(self._graph)
-        total = sum(run.length for run in self._graph)
+        total = sum(run.length for run in self._graph if run.name in self._own)
         self._progress.report(ProgressEvent("plan", "", done, total))
 
     async def _listen(self) -> None:
         await self._stop.wait()
         self._crew.stop()
         self._wake.set()
+
+    async def _watch_others(self) -> None:
+        """Look now and then how far runs of other shards are that runs of this one need."""
+        while needed := self._needed_of_others():
+            await asyncio.sleep(_LOOK_SECONDS)
+            for run in needed:
+                self._committed[run.name] = (await in_thread(run_progress, self._out, run)).done
+                self._queue(self._awaiting[run.name])
+            self._wake.set()
+        self._wake.set()
+
+    def _needed_of_others(self) -> list[PlannedRun]:
+        names = {name for run in self._waiting.values() for name in run.spec.parents} - self._own
+        runs = (self._graph[name] for name in sorted(names))
+        return [run for run in runs if self._committed[run.name] < run.length]
 
     async def _dispatch(self) -> None:
         """Start what can start until nothing is under way, or someone asks to stop."""
@@ -248,7 +311,8 @@ class _Dispatcher:
             self._collect()
             while self._ready and self._wants_more():
                 self._start(self._waiting[heapq.heappop(self._ready)[1]])
-            if not self._running or self._stop.is_set():
+            idle = not self._running and not self._needed_of_others()
+            if idle or self._stop.is_set() or (self._capped and not self._running):
                 return
             await self._wake.wait()
 
@@ -275,7 +339,8 @@ class _Dispatcher:
     def _queue(self, runs: Iterable[PlannedRun]) -> None:
         """Put runs that can start in order."""
         for run in runs:
-            if run.name not in self._queued and self._missing(run) is None:
+            mine = run.name in self._own and run.name not in self._queued
+            if mine and self._missing(run) is None:
                 self._queued.add(run.name)
                 heapq.heappush(self._ready, (self._rank[run.name], run.name))
 

@@ -17,6 +17,7 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft._core.errors import LanggraftError
     from langgraft._core.texts import Prompt
+    from langgraft.benchmarks.harness.log import open_run
     from langgraft.environments.alfworld import ALFWorld
     from langgraft.environments.babyai import BabyAI
     from langgraft.graphs.chain import build_chain_agent
@@ -106,12 +107,14 @@ __all__ = [
     "fold",
     "memory_tools",
     "open_memory",
+    "open_run",
     "with_memory",
 ]
 
 _MODULES = {
     "langgraft._core.errors": ("LanggraftError",),
     "langgraft._core.texts": ("Prompt",),
+    "langgraft.benchmarks.harness.log": ("open_run",),
     "langgraft.environments.alfworld": ("ALFWorld",),
     "langgraft.environments.babyai": ("BabyAI",),
     "langgraft.graphs.chain": ("build_chain_agent",),

@@ -152,6 +152,15 @@ def run(
             show_default="one a core, if there are items enough",
         ),
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Carry out one of N parts of the runs, from 0, while others do the rest in the same"
+            " directory, on other machines too.",
+            show_default="all runs",
+        ),
+    ] = None,
     store: Annotated[
         str | None,
         typer.Option(
@@ -181,6 +190,7 @@ def run(
             out,
             concurrency=concurrency,
             processes=processes,
+            shard=shard,
             store=store,
             as_json=json,
             caps=running.read_caps(max_calls, max_tokens, max_cost, max_hours),

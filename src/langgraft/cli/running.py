@@ -17,7 +17,12 @@ from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import plan_budget, run_models
 from langgraft.benchmarks.harness.plans import PreparedPlan, look_here
 from langgraft.benchmarks.harness.progress import PlanOutcome, Progress, make_progress
-from langgraft.benchmarks.harness.schedule import run_plan, stop_on_signals, worth_processes
+from langgraft.benchmarks.harness.schedule import (
+    Shard,
+    run_plan,
+    stop_on_signals,
+    worth_processes,
+)
 from langgraft.benchmarks.harness.study import SIMULATED, RunSpec
 from langgraft.benchmarks.harness.verify import sealed_report
 from langgraft.benchmarks.studies import read_plan
@@ -33,6 +38,7 @@ def run(
     *,
     concurrency: int | None,
     processes: int | None,
+    shard: str | None,
     store: str | None,
     as_json: bool,
     caps: Caps,
@@ -44,10 +50,12 @@ def run(
         out: The run directory.
         concurrency: Items under way at the same time, over all runs; `None`: as the study has it.
         processes: Processes that share the runs; `None`: as many as the plan is worth.
+        shard: The part of the runs to carry out, as `0/4`; `None`: all, and the report.
         store: Where banks lie meanwhile; `None`: as the study has it.
         as_json: Whether progress and findings are written as JSON.
         caps: Caps that come before the plan's.
     """
+    part = None if shard is None else read_shard(shard)
     look_here()
     refuse_full_disk(out)
     for name in prepared.study.foreign_code(prepared.plan):
@@ -56,12 +64,15 @@ def run(
         for note in prepared.study.notes(prepared.plan, [run.spec for run in prepared.graph]):
             complain(note)
     plan, study = prepared.plan, prepared.study
-    caps = caps.over(plan.caps)
-    budget = None if plan.model == SIMULATED else plan_budget(plan, out, caps)
+    caps, name = caps.over(plan.caps), ""
+    if part is not None:
+        caps, name, processes = caps.shared(part.count), part.name, 1
+    budget = None if plan.model == SIMULATED else plan_budget(plan, out, caps, name)
     size = study.default_concurrency if concurrency is None else concurrency
     many = worth_processes(prepared) if processes is None else processes
     many = min(many, size)
-    with run_models(study, plan, out, budget, CallLimits(-(-size // many))) as model_for:
+    limits = CallLimits(-(-size // many))
+    with run_models(study, plan, out, budget, limits, part=name) as model_for:
         progress = make_progress("json" if as_json else "auto")
         try:
             outcome = asyncio.run(
@@ -72,6 +83,7 @@ def run(
                     progress,
                     concurrency=size,
                     processes=many,
+                    shard=part,
                     store=store,
                     hours=caps.hours,
                 )
@@ -80,7 +92,9 @@ def run(
             progress.close()
     for problem in outcome.problems:
         complain(f"{problem.name}: {problem.message}")
-    if outcome.complete:
+    if outcome.complete and part is not None:
+        say(f"shard {shard} is done; once all are: langgraft report {out}")
+    elif outcome.complete:
         report(out, as_json=as_json)
     else:
         complain("not finished; run the same command again to go on")
@@ -97,6 +111,19 @@ def read_caps(
     """
     with validation_as(InputError):
         return Caps(calls=calls, tokens=tokens, dollars=dollars, hours=hours)
+
+
+def read_shard(text: str) -> Shard:
+    """Return the shard that is written as `0/4`.
+
+    Raises:
+        InputError: It is none.
+    """
+    index, _, count = text.partition("/")
+    if not (index.isdecimal() and count.isdecimal() and int(index) < int(count)):
+        msg = f"--shard {text!r:.40}: give the number of the shard, from 0, and how many there are: 0/4"
+        raise InputError(msg)
+    return Shard(int(index), int(count))
 
 
 def refuse_full_disk(out: Path) -> None:
@@ -117,24 +144,12 @@ async def _run(
     out: Path,
     model_for: Callable[[Any, RunSpec], BaseChatModel],
     progress: Progress,
-    *,
-    concurrency: int,
-    processes: int,
-    store: str | None,
-    hours: float | None,
+    **choices: Any,
 ) -> PlanOutcome:
     stop = asyncio.Event()
     with stop_on_signals(stop, progress.close):
         return await run_plan(
-            prepared,
-            out,
-            model_for=model_for,
-            concurrency=concurrency,
-            processes=processes,
-            hours=hours,
-            store=store,
-            progress=progress,
-            stop=stop,
+            prepared, out, model_for=model_for, progress=progress, stop=stop, **choices
         )
 
 

@@ -10,7 +10,7 @@ import pytest
 from chain_study import chain_plan, run_chain
 
 from langgraft._core.errors import RunDirectoryError
-from langgraft.benchmarks.harness.log import PlanLog, encode_record, run_folder
+from langgraft.benchmarks.harness.log import PlanLog, encode_record, open_run, run_folder
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.memory.model import MemoryDelta, Remove, SetState, fold
@@ -179,3 +179,18 @@ def test_verify_when_plan_or_runs_are_not_the_manifests_then_found(copy: Path) -
     assert findings["plan.yaml"] == "is not the plan of the manifest"
     assert findings["runs.jsonl"] == "does not hold the runs of the manifest"
     assert list(findings.values()).count("belongs to no run of the plan") == 1
+
+
+async def test_run_directory_when_read_as_a_frame_has_a_row_an_item(tmp_path: Path) -> None:
+    """Factors and results lie flat beside run and item, for whoever goes on with pandas."""
+    await run_chain(tmp_path, chain_plan(streams=1, probes=(3,)))
+    frame = open_run(tmp_path).frame()
+    assert len(frame) == PlanLog(tmp_path).n_done == 24
+    first = frame[frame.run == "0/probe-3"].iloc[2]
+    assert (first["index"], first["item"], first["factor.chain"], first["known"]) == (
+        2,
+        "item-2",
+        0,
+        3,
+    )
+    assert first["answer"] == PlanLog(tmp_path).results("0/probe-3")[2]["answer"]

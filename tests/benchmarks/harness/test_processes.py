@@ -1,5 +1,6 @@
 """Runs shared by several processes: the same bytes, whoever dies."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -11,11 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from chain_study import ChainStudy, chain_plan, log_bytes, run_chain
+from chain_study import ChainPlan, ChainStudy, chain_plan, log_bytes, run_chain
 
-from langgraft._core.errors import InfrastructureError, SettingsError
-from langgraft.benchmarks.harness.directory import hold_directory
+from langgraft._core.errors import InfrastructureError, RunDirectoryError, SettingsError
+from langgraft.benchmarks.harness.directory import hold_directory, hold_shard
 from langgraft.benchmarks.harness.plans import prepare
+from langgraft.benchmarks.harness.schedule import Shard
+from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.harness.verify import verify_directory
 
 pytestmark = pytest.mark.kill  # each process takes seconds to start
@@ -137,3 +140,62 @@ def test_directory_when_its_holder_is_killed_is_free_once_the_others_are_gone(
     threading.Timer(1.0, os.kill, (helpers[0], signal.SIGCONT)).start()
     with hold_directory(out, prepared):
         assert not any(_command(each) for each in helpers)
+
+
+async def test_shards_when_both_are_done_have_written_the_bytes_of_one_plain_run(
+    tmp_path: Path,
+) -> None:
+    """Each run is one shard's, and a shard that is begun again goes on."""
+    plan = chain_plan(streams=3, probes=(0, 3))
+    await run_chain(tmp_path / "one", plan)
+    out = tmp_path / "shards"
+    outcomes = await asyncio.gather(
+        *(run_chain(out, plan, shard=Shard(index, 2)) for index in range(2))
+    )
+    assert all(each.complete for each in outcomes)
+    names = [{run.name for run in each.runs} for each in outcomes]
+    assert names[0] | names[1] == set(log_bytes(out))
+    assert not names[0] & names[1]
+    assert log_bytes(out) == log_bytes(tmp_path / "one")
+    assert verify_directory(out) == []
+
+
+async def test_shard_when_its_runs_read_anothers_waits_for_them(tmp_path: Path) -> None:
+    """What one shard's runs need of another's is looked for until it is there."""
+    plan, study = chain_plan(streams=1, pause=0.1), Reading()
+    out = tmp_path / "shards"
+    outcomes = await asyncio.gather(
+        *(run_chain(out, plan, study, shard=Shard(index, 2)) for index in range(2))
+    )
+    assert all(each.complete for each in outcomes)
+    assert {len(each.runs) for each in outcomes} == {1, 5}
+    await run_chain(tmp_path / "one", plan, study)
+    assert log_bytes(out) == log_bytes(tmp_path / "one")
+
+
+@pytest.mark.parametrize(("held", "asked"), [((0, 2), (0, 2)), ((0, 2), (1, 3)), ((0, 2), None)])
+def test_shard_when_somebody_has_its_runs_is_refused(
+    tmp_path: Path, held: tuple[int, int], asked: tuple[int, int] | None
+) -> None:
+    """Neither the same shard, nor one of another division, nor the whole plan is run beside it."""
+    prepared = prepare(ChainStudy(), chain_plan())
+    second = (
+        hold_directory(tmp_path, prepared)
+        if asked is None
+        else hold_shard(tmp_path, prepared, *asked)
+    )
+    refused = pytest.raises(RunDirectoryError, match="another")
+    with hold_shard(tmp_path, prepared, *held), refused, second:
+        pass
+    with hold_directory(tmp_path, prepared):
+        pass
+
+
+class Reading(ChainStudy):
+    """Has one run more, which reads what the first one found."""
+
+    def expand(self, plan: ChainPlan) -> tuple[RunSpec, ...]:
+        """List the runs of a plan."""
+        runs = super().expand(plan)
+        last = RunSpec(self.name, "last", {}, ("item-0",), frozen=True, reads=(runs[0].name,))
+        return (*runs, last)
