@@ -34,6 +34,7 @@ from langgraft.benchmarks.harness.replies import (
     from_cache,
     is_complete,
     says_simulated,
+    sent_calls,
     settled,
     tokens_of,
 )
@@ -195,6 +196,7 @@ class Exchange:
         self._meters = current_meters()
         self._node = asking_node()
         self._attempts = 0
+        self._reason = ""
         self._started = rules.timing.clock.monotonic()
         self._prompt_tokens = 0
         self._price: Price | None = None
@@ -223,27 +225,34 @@ class Exchange:
         """
         reserved, set_aside = self._reserve()
         used = billed = TokenCounts()
-        call = Attempt()
+        call, self._reason = Attempt(), "cancelled"
         self._attempts += 1
         self.failure = None
         for meter in self._meters:
             meter.count_attempt()
-        try:
-            yield call
-            assert call.result is not None
-            billed = tokens_of(call.result) or TokenCounts()
-            used = billed if billed.total else self._estimate(call.result)
-            self._replied(settled(call.result))
-        except (InputError, InfrastructureError, BudgetExceededError):
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever a provider's client may raise
-            self._failed(classify(error, now=self._rules.timing.clock.time()), error)
-        finally:
-            cost = 0 if self._price is None else self._price.of(used)
-            if self._rules.budget is not None:
-                self._rules.budget.settle(reserved, used.total, set_aside=set_aside, cost=cost)
-            for meter in self._meters:
-                meter.count_billed(billed, cost)
+        with sent_calls() as sent:
+            try:
+                yield call
+                assert call.result is not None
+                billed = tokens_of(call.result) or TokenCounts()
+                used = billed if billed.total else self._estimate(call.result)
+                self._reason = ""
+                self._replied(settled(call.result))
+            except (InputError, InfrastructureError, BudgetExceededError):
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever a provider's client may raise
+                self._failed(classify(error, now=self._rules.timing.clock.time()), error)
+            finally:
+                # What no client could read has been paid for all the same.
+                told = sum((each.tokens or TokenCounts() for each in sent), TokenCounts())
+                billed = billed if billed.total else told
+                used = used if used.total else billed
+                cost = 0 if self._price is None else self._price.of(used)
+                if self._rules.budget is not None:
+                    self._rules.budget.settle(reserved, used.total, set_aside=set_aside, cost=cost)
+                for meter in self._meters:
+                    meter.count_billed(billed, cost)
+                    meter.note_calls([each.id for each in sent], self._reason, billed)
 
     def _reserve(self) -> tuple[int, int]:
         """Set aside the most tokens and picodollars that the call may take."""
@@ -288,6 +297,7 @@ class Exchange:
         self._reached.ever = self._reached.ever or answered
         delay = self._next_delay(failure)
         self.delay = delay or 0.0
+        self._reason = failure.reason
         for meter in self._meters:
             meter.count_failure(failure.reason, wait=self.delay)
         if failure.kind is FailureKind.MODEL_BEHAVIOR:

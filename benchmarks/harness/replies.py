@@ -17,10 +17,22 @@ import importlib
 import json
 import time
 from asyncio import AbstractEventLoop
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Protocol
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult, Generation
@@ -42,12 +54,67 @@ _ERROR_BYTES: Final = 1 << 16
 """Of what comes with another status than 200; the rest is not read."""
 
 
-class _Response(Protocol):
-    """What is used of a response of `httpx` or `httpx2`, whichever the SDK is made for."""
+class _Request(Protocol):
+    """What is used of a request of `httpx` or `httpx2`, whichever the SDK is made for."""
 
+    headers: MutableMapping[str, str]
+
+
+class _Response(Protocol):
+    """The same of a response."""
+
+    request: _Request
     stream: Any
     status_code: int
     headers: Mapping[str, str]
+
+
+CALL_ID: Final = "x-client-request-id"
+"""The header that names a call to the server: OpenAI's."""
+
+
+@dataclass(slots=True)
+class SentCall:
+    """One request that was really sent."""
+
+    id: str
+    """What the server was told in the header `CALL_ID`."""
+    tokens: TokenCounts | None = None
+    """What its reply says that it cost, whether a client can read the rest of it or not."""
+
+
+_SENT: ContextVar[list[SentCall] | None] = ContextVar("langgraft_sent_calls", default=None)
+
+
+@contextmanager
+def sent_calls() -> Iterator[list[SentCall]]:
+    """Collect the requests that are sent in this context by clients made here."""
+    sent: list[SentCall] = []
+    token = _SENT.set(sent)
+    try:
+        yield sent
+    finally:
+        _SENT.reset(token)
+
+
+def _name_call(request: _Request) -> None:
+    sent = _SENT.get()
+    if sent is not None:
+        sent.append(SentCall(uuid4().hex))
+        request.headers[CALL_ID] = sent[-1].id
+
+
+def _note_tokens(request: _Request, usage: Mapping[str, Any]) -> None:
+    """Note what a reply cost, by counts that were found to be some."""
+    prompt, made = (usage.get(f"{name}_tokens_details") or {} for name in ("prompt", "completion"))
+    for call in _SENT.get() or ():
+        if call.id == request.headers.get(CALL_ID):
+            call.tokens = TokenCounts(
+                usage["prompt_tokens"],
+                usage["completion_tokens"],
+                prompt.get("cached_tokens") or 0,
+                made.get("reasoning_tokens") or 0,
+            )
 
 
 @lru_cache
@@ -84,16 +151,21 @@ def bounded_clients(
             await response.stream.aclose()
         response.stream = body.checked()
 
-    def client(kind: str, hook: Callable[[Any], Awaitable[None] | None]) -> Any:
-        hooks = {"response": [hook]}
+    async def name(request: _Request) -> None:
+        _name_call(request)
+
+    def client(
+        kind: str, before: Callable[[Any], Any], after: Callable[[Any], Awaitable[None] | None]
+    ) -> Any:
+        hooks = {"request": [before], "response": [after]}
         # A few compressed bytes could stand for gigabytes.
         return getattr(sdk, kind)(event_hooks=hooks, headers={"Accept-Encoding": "identity"})
 
-    blocking = client("DefaultHttpxClient", read)
+    blocking = client("DefaultHttpxClient", _name_call, read)
     atexit.register(blocking.close)
     return {
         "http_client": blocking,
-        "http_async_client": client("DefaultAsyncHttpxClient", aread),
+        "http_async_client": client("DefaultAsyncHttpxClient", name, aread),
     }
 
 
@@ -124,7 +196,7 @@ class _Body:
         """Return the body as a stream of the response's own library."""
         data = b"".join(self._parts)
         if self._is_reply:
-            data = _checked(data)
+            data = _checked(data, self.response.request)
         library = importlib.import_module(type(self.response).__module__.partition(".")[0])
         return library.ByteStream(data)
 
@@ -153,7 +225,7 @@ class _Body:
         return True
 
 
-def _checked(data: bytes) -> bytes:
+def _checked(data: bytes, request: _Request) -> bytes:
     """Return a reply without counts that are none; what is no JSON is left to the client."""
     if not data.lstrip().startswith(b"{"):
         return data
@@ -161,6 +233,8 @@ def _checked(data: bytes) -> bytes:
         reply = load_json(data)
     except ValueError as error:
         raise RefusedReplyError(broken_reply(f"the reply cannot be read: {error}")) from error
+    if isinstance(reply.get("usage"), Mapping) and _is_usage(reply["usage"]):
+        _note_tokens(request, reply["usage"])
     if (failure := _failure(reply)) is not None:
         raise RefusedReplyError(failure)
     if "usage" in reply and not _is_usage(reply["usage"]):

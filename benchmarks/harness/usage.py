@@ -7,7 +7,7 @@ import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -133,6 +133,7 @@ class UsageMeter:
         self._cost = 0
         self._failures: Counter[str] = Counter()
         self._waited = 0.0
+        self._calls: list[JSON] = []
 
     def count_attempt(self) -> None:
         """Count a call that is about to be made."""
@@ -171,6 +172,19 @@ class UsageMeter:
             self._billed += tokens
             self._cost += picodollars
 
+    def note_calls(self, ids: Sequence[str], reason: str, tokens: TokenCounts) -> None:
+        """Note the requests that an attempt sent: the last one's reply is what the attempt cost.
+
+        Args:
+            ids: What the server was told that they are called.
+            reason: Why the attempt failed; empty where it did not.
+            tokens: What it cost.
+        """
+        with self._lock:
+            for place, name in enumerate(ids, 1):
+                cost = tokens if place == len(ids) else TokenCounts()
+                self._calls.append([name, reason, cost.prompt, cost.completion])
+
     def count_failure(self, reason: str, *, wait: float = 0.0) -> None:
         """Count a failed attempt and the seconds waited after it."""
         with self._lock:
@@ -188,8 +202,13 @@ class UsageMeter:
             return (self._used if self.ledger is None else self.ledger.used()).totals()
 
     def billing(self) -> dict[str, JSON]:
-        """Return what this process really asked and paid for; it differs between repetitions."""
+        """Return what this process really asked and paid for; it differs between repetitions.
+
+        `calls` has the requests that were sent by HTTP clients of ours, in their order: the id that
+        the server was told, why it failed or nothing, prompt and completion tokens.
+        """
         with self._lock:
+            calls: dict[str, JSON] = {"calls": [*self._calls]} if self._calls else {}
             return {
                 "attempts": self._attempts,
                 "cache_hits": self._hits,
@@ -197,6 +216,7 @@ class UsageMeter:
                 "waited_seconds": round(self._waited, 3),
                 **self._billed.as_json(),
                 **({"picodollars": self._cost} if self._cost else {}),
+                **calls,
             }
 
 

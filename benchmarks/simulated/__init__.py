@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from langgraft.benchmarks.simulated.clerk import SimulatedClerk
     from langgraft.benchmarks.simulated.data_scientist import SimulatedDataScientist
     from langgraft.benchmarks.simulated.engineer import SimulatedEngineer
-    from langgraft.benchmarks.simulated.server import Fault, FaultKind, ModelServer, serve
+    from langgraft.benchmarks.simulated.faults import Fault, FaultKind, FaultScript
+    from langgraft.benchmarks.simulated.server import ModelServer, serve
 
 __all__ = [
     "Fault",
     "FaultKind",
+    "FaultScript",
     "ModelServer",
     "SimulatedALFWorld",
     "SimulatedBabyAI",
@@ -45,8 +47,9 @@ __getattr__, __dir__ = lazy_exports(
         "SimulatedClerk": "langgraft.benchmarks.simulated.clerk",
         "SimulatedDataScientist": "langgraft.benchmarks.simulated.data_scientist",
         "SimulatedEngineer": "langgraft.benchmarks.simulated.engineer",
-        "Fault": "langgraft.benchmarks.simulated.server",
-        "FaultKind": "langgraft.benchmarks.simulated.server",
+        "Fault": "langgraft.benchmarks.simulated.faults",
+        "FaultKind": "langgraft.benchmarks.simulated.faults",
+        "FaultScript": "langgraft.benchmarks.simulated.faults",
         "ModelServer": "langgraft.benchmarks.simulated.server",
         "serve": "langgraft.benchmarks.simulated.server",
     },

@@ -55,6 +55,12 @@ class Reply:
     calls: tuple[ToolUse, ...] = ()
 
 
+class AtALoss(str):
+    """A reply that says that the prompt was not understood."""
+
+    __slots__ = ()
+
+
 class SimulatedChatModel(BaseChatModel):
     """A rule-based chat model: the same messages, seed and sample get the same reply."""
 
@@ -70,6 +76,10 @@ class SimulatedChatModel(BaseChatModel):
     @abstractmethod
     def reply(self, messages: Sequence[BaseMessage], sampling: Sampling) -> str | Reply:
         """Return the reply to a conversation: a text, or one with calls of tools."""
+
+    def understands(self, messages: Sequence[BaseMessage], tools: Sequence[Any] = ()) -> bool:
+        """Say whether it makes anything of a conversation; `tools` are those of the request."""
+        return not isinstance(self.reply(messages, self._sampling("", {"tools": tools})), AtALoss)
 
     def bind_tools(
         self,
@@ -127,7 +137,7 @@ class SimulatedChatModel(BaseChatModel):
             msg = f"the prompt is too long: {given} tokens, where {self.context} is the maximum"
             raise ContextOverflowError(msg)
         reply = self.reply(messages, self._sampling(sample, settings))
-        reply = Reply(reply) if isinstance(reply, str) else reply
+        reply = Reply(str(reply)) if isinstance(reply, str) else reply
         text = reply.text
         for word in stop or ():
             text = text.partition(word)[0]

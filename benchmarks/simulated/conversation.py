@@ -13,7 +13,7 @@ from typing import ClassVar, Final, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from langgraft._core.canonical import seeded_fraction, text_digest
-from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel
+from langgraft.benchmarks.simulated.chat import AtALoss, Sampling, SimulatedChatModel
 from langgraft.benchmarks.simulated.judging import judging_reply
 from langgraft.memory.model import BLOCK_END, BLOCK_START, strip_block
 
@@ -84,7 +84,7 @@ def digest_of(text: str) -> str:
     return text_digest(text.encode("utf-8", "replace").decode("utf-8"))
 
 
-def harmless_reply(prompt: str, action: str, otherwise: str) -> str:
+def harmless_reply(prompt: str, action: str, otherwise: str) -> AtALoss:
     """Answer what is not understood, in the form that is asked for.
 
     Args:
@@ -94,12 +94,12 @@ def harmless_reply(prompt: str, action: str, otherwise: str) -> str:
     """
     words = prompt.lower()
     if "json list" in words or "json array" in words or "[]" in words:
-        return "[]"
+        return AtALoss("[]")
     if "json" in words:
-        return "{}"
+        return AtALoss("{}")
     if "action:" in words:
-        return f"Thought: I do not understand the task.\nAction: {action}"
-    return otherwise
+        return AtALoss(f"Thought: I do not understand the task.\nAction: {action}")
+    return AtALoss(otherwise)
 
 
 @lru_cache(maxsize=CACHED_TEXTS)

@@ -1,21 +1,29 @@
-"""An OpenAI-compatible HTTP server in front of any LangChain chat model, with faults on demand.
+"""An OpenAI-compatible HTTP server in front of LangChain chat models, with faults on demand.
 
 It lets a model that needs no key be reached exactly as a real one is: through
 `init_chat_model("openai:simulated", base_url=server.base_url, api_key="none")`, a client and
-a socket. A fault plan makes it fail as providers fail, and its log says how often it was
-really asked.
+a socket. Faults make it fail as providers fail, and its log says how often it was really asked.
+
+It answers `/v1/chat/completions` (plain and streamed, with tools), `/v1/embeddings` by
+`HashingEmbeddings`, and `/v1/models`. A request is answered by the model that it names; by any other
+name, by the first one that understands it. `temperature`, `seed`, `tools`, `tool_choice` and `stop` go
+on to the model.
 """
 
 import asyncio
+import base64
 import json
+import os
 import socket
 import struct
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
@@ -28,75 +36,14 @@ from langchain_core.messages import (
 from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.messages.utils import count_tokens_approximately
 
-from langgraft._core.canonical import JSON
+from langgraft._core.canonical import JSON, seeded_fraction, text_digest
+from langgraft._core.effects import SystemClock
 from langgraft._core.errors import MissingExtraError
-
-STALL_SECONDS = 3600.0
-"""How long a stalled reply would last; the client or the end of the server cuts it short."""
-
-
-class FaultKind(StrEnum):
-    """The ways a call can go wrong."""
-
-    STATUS = "status"
-    """An HTTP error: `status`, `headers` and `code` say which."""
-    SLOW_FIRST_BYTE = "slow_first_byte"
-    """A good reply that begins only after `seconds`."""
-    STALL = "stall"
-    """The body stops in the middle and never goes on."""
-    RESET = "reset"
-    """The connection is reset (TCP RST) before any reply."""
-    TRUNCATED_JSON = "truncated_json"
-    """A complete HTTP reply whose JSON ends in the middle."""
-    HTML = "html"
-    """A web page with status 200, as a misconfigured proxy sends."""
-    EMPTY_CHOICES = "empty_choices"
-    """A well-formed reply without a choice."""
-    FINISH_REASON = "finish_reason"
-    """A good reply with `finish_reason` set to `reason`."""
-    MISSING_USAGE = "missing_usage"
-    """A good reply without token counts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What happens to one call."""
-
-    kind: FaultKind
-    status: int = 500
-    """HTTP status, for `STATUS`."""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Extra response headers, for `STATUS`."""
-    code: str | None = None
-    """The provider's error code, for `STATUS`: `context_length_exceeded` …"""
-    message: str = "fault injected on purpose"
-    """The provider's error text, for `STATUS`."""
-    seconds: float = STALL_SECONDS
-    """How long `SLOW_FIRST_BYTE` waits."""
-    reason: str = "length"
-    """The reported reason, for `FINISH_REASON`: `length`, `content_filter` …"""
-
-
-def rate_limited(**headers: str) -> Fault:
-    """Return a 429; `_` in a header name stands for `-`: `rate_limited(retry_after="1")`."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Fault(
-        FaultKind.STATUS,
-        status=429,
-        headers=named,
-        code="rate_limit_exceeded",
-        message="too many requests",
-    )
-
-
-def failing(status: int, *, code: str | None = None, message: str = "the server failed") -> Fault:
-    """Return an HTTP error."""
-    return Fault(FaultKind.STATUS, status=status, code=code, message=message)
-
-
-FaultPlan: TypeAlias = "Sequence[Fault | None] | Callable[[int], Fault | None]"
-"""Faults of the first calls in order (`None`: none), or a function of the call's index."""
-
+from langgraft._core.files import disk_errors, write_all
+from langgraft.benchmarks.harness.usage import is_count
+from langgraft.benchmarks.simulated.chat import SimulatedChatModel
+from langgraft.benchmarks.simulated.faults import STALL_SECONDS, Fault, FaultKind, FaultPlan
+from langgraft.memory.embedders.named import HashingEmbeddings
 
 try:
     from aiohttp import web
@@ -107,17 +54,69 @@ except ModuleNotFoundError as error:
     )
     raise MissingExtraError(msg) from error
 
+MODEL_NAME = "simulated"
+"""The name under which a single model is served."""
+EMBEDDINGS_NAME = "hashing"
+CALL_ID = "x-client-request-id"
+"""The header in which a client names a call: OpenAI's."""
+_DRIP_SECONDS = 0.02
+"""From byte to byte."""
+_BLOCK = 1 << 18
+"""Bytes that are sent at a time of a reply that floods."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class CallRecord:
-    """One request as the server saw it."""
+    """One request as the server saw it, and how far it was answered."""
 
     index: int
+    path: str
+    """The last part of the URL: `completions`, `embeddings`."""
     request: Mapping[str, Any]
     """The JSON body."""
     headers: Mapping[str, str]
     """Header names in lower case."""
     fault: Fault | None
+    digest: str
+    """Of the body: repeated requests have the same."""
+    began: float
+    """Seconds since the epoch."""
+    status: int | None = None
+    """Of the response; `None` where none was begun."""
+    whole: bool = False
+    """Whether all of the response was sent."""
+    tokens: tuple[int, int] | None = None
+    """Prompt and completion tokens, as a response that was sent whole tells them."""
+    seconds: float = 0.0
+    """How long it took."""
+
+    def as_json(self) -> dict[str, JSON]:
+        """Return its line of the call log."""
+        prompt, completion = self.tokens or (None, None)
+        return {
+            "call": self.index,
+            "id": self.headers.get(CALL_ID),
+            "request": self.digest,
+            "path": self.path,
+            "model": str(self.request.get("model")),
+            "stream": bool(self.request.get("stream")),
+            "fault": self.fault.label if self.fault else None,
+            "status": self.status,
+            "whole": self.whole,
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "time": round(self.began, 6),
+            "seconds": round(self.seconds, 6),
+        }
+
+
+class _BadRequestError(Exception):
+    def __init__(self, message: str, code: str = "invalid_request") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+_Answer: TypeAlias = "Callable[[CallRecord], Any]"
 
 
 class ModelServer:
@@ -125,57 +124,82 @@ class ModelServer:
 
     Attributes:
         base_url: What a client takes as `base_url`; ends with `/v1`.
-        calls: Every request for a completion so far, in the order of arrival.
+        calls: Every call so far, in the order of arrival; empty where they are written to a file.
+        count: How many there were.
         most_at_once: Most requests that were under way at the same time.
     """
 
-    def __init__(self, model: BaseChatModel, faults: FaultPlan, model_name: str) -> None:
+    def __init__(
+        self,
+        models: Mapping[str, BaseChatModel],
+        faults: FaultPlan,
+        noise: float,
+        call_log: int | None,
+        log_path: Path,
+    ) -> None:
         self.base_url = ""
         self.calls: list[CallRecord] = []
+        self.count = 0
         self.most_at_once = 0
-        self._model = model
+        self._models = models
         self._faults = faults
-        self._model_name = model_name
+        self._noise = noise
+        self._asked: Counter[str] = Counter()
+        self._call_log = call_log
+        self._log_path = log_path
+        self._clock = SystemClock()
         self._under_way = 0
 
     async def list_models(self, _request: web.Request) -> web.Response:
         """Answer `GET /v1/models`."""
-        entry = {"id": self._model_name, "object": "model", "created": 0, "owned_by": "langgraft"}
-        return web.json_response({"object": "list", "data": [entry]})
+        kept = {"object": "model", "created": 0, "owned_by": "langgraft"}
+        entries = [{"id": name, **kept} for name in (*self._models, EMBEDDINGS_NAME)]
+        return web.json_response({"object": "list", "data": entries})
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
         """Answer `POST /v1/chat/completions`."""
+        return await self._serve(request, self._completion)
+
+    async def embed(self, request: web.Request) -> web.StreamResponse:
+        """Answer `POST /v1/embeddings`."""
+        return await self._serve(request, _embedded)
+
+    async def _serve(self, request: web.Request, answer: _Answer) -> web.StreamResponse:
+        body = await request.read()
+        began = self._clock.monotonic()
         self._under_way += 1
         self.most_at_once = max(self.most_at_once, self._under_way)
+        call = self._record(request, body)
         try:
-            return await self._complete(request)
+            return await self._respond(request, call, answer)
+        except ConnectionResetError:  # the client has gone: there is nobody to tell
+            return web.Response()
         finally:
             self._under_way -= 1
+            call.seconds = self._clock.monotonic() - began
+            if self._call_log is not None:
+                line = json.dumps(call.as_json(), separators=(",", ":")).encode() + b"\n"
+                with disk_errors("write", self._log_path):
+                    write_all(self._call_log, line)
 
-    async def _complete(self, request: web.Request) -> web.StreamResponse:
-        call = await self._record(request)
-        fault = call.fault
-        if fault is not None:
-            failure = await _failure(request, fault)
-            if failure is not None:
-                return failure
+    def _record(self, request: web.Request, body: bytes) -> CallRecord:
         try:
-            message = await self._answer(call.request)
-        except ContextOverflowError as error:
-            return _error_response(400, str(error), code="context_length_exceeded")
-        except ValueError as error:
-            return _error_response(400, str(error), code="invalid_request")
-        reply = _completion(message, call, self._model_name)
-        if call.request.get("stream"):
-            return await _stream(request, reply, call)
-        return await _whole(request, reply, fault)
-
-    async def _record(self, request: web.Request) -> CallRecord:
-        body = await request.json()
-        index = len(self.calls)
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        call = CallRecord(index, body, headers, self._fault(index))
-        self.calls.append(call)
+            asked = json.loads(body)
+        except (ValueError, RecursionError):
+            asked = None
+        index = self.count
+        self.count += 1
+        call = CallRecord(
+            index=index,
+            path=request.path.rpartition("/")[2],
+            request=asked if isinstance(asked, dict) else {},
+            headers={name.lower(): value for name, value in request.headers.items()},
+            fault=self._fault(index),
+            digest=text_digest(body.decode("utf-8", "replace"))[:16],
+            began=self._clock.time(),
+        )
+        if self._call_log is None:
+            self.calls.append(call)
         return call
 
     def _fault(self, index: int) -> Fault | None:
@@ -183,70 +207,164 @@ class ModelServer:
             return self._faults(index)
         return self._faults[index] if index < len(self._faults) else None
 
-    async def _answer(self, body: Mapping[str, Any]) -> AIMessage:
-        messages = messages_of(body["messages"])
-        passed_on = {name: body[name] for name in ("tools", "tool_choice") if name in body}
-        message = await self._model.ainvoke(messages, stop=_stop_words(body), **passed_on)
-        return _with_usage(message, messages)
+    async def _respond(
+        self, request: web.Request, call: CallRecord, answer: _Answer
+    ) -> web.StreamResponse:
+        fault = call.fault
+        if fault is not None:
+            if fault.kind is FaultKind.RESET:
+                _reset(request)
+                return web.Response()
+            if fault.kind is FaultKind.DRIP_HEAD:
+                await _drip_head(request, fault.seconds)
+                return web.Response()
+            if fault.kind is FaultKind.SLOW_FIRST_BYTE:
+                await asyncio.sleep(fault.seconds)
+            elif (failure := _failure(fault)) is not None:
+                return await _send(request, call, failure)
+        try:
+            reply = _with_fault(await answer(call), fault)
+        except ContextOverflowError as error:
+            return await _send(request, call, _error(400, str(error), "context_length_exceeded"))
+        except _BadRequestError as error:
+            return await _send(request, call, _error(400, str(error), error.code))
+        if call.request.get("stream"):
+            return await _stream(request, reply, call)
+        return await _send(request, call, _Sent(json.dumps(reply).encode()), reply)
+
+    async def _completion(self, call: CallRecord) -> dict[str, Any]:
+        body = call.request
+        if body.get("n") not in (None, 1):
+            raise _BadRequestError("`n` must be 1")
+        try:
+            messages = messages_of(body["messages"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise _BadRequestError(f"`messages` cannot be read: {error}") from error
+        name, model = self._model_for(body, messages)
+        given = {name: body[name] for name in _PASSED_ON if body.get(name) is not None}
+        if body.get("tool_choice") == "none":
+            given = {name: value for name, value in given.items() if not name.startswith("tool")}
+        try:
+            # Not `ainvoke`, whose callbacks nobody hears: they take twice as long as a reply.
+            result = await model._agenerate(  # noqa: SLF001
+                messages, _stop_words(body), **self._drawn(given, call)
+            )
+        except ValueError as error:
+            raise _BadRequestError(str(error)) from error
+        message = result.generations[0].message
+        assert isinstance(message, AIMessage)
+        _check_form(message, body.get("response_format"))
+        return _completion(_with_usage(message, messages), call, name)
+
+    def _model_for(
+        self, body: Mapping[str, Any], messages: Sequence[BaseMessage]
+    ) -> tuple[str, BaseChatModel]:
+        named = str(body.get("model"))
+        if named in self._models:
+            return named, self._models[named]
+        *others, last = self._models.items()
+        tools = body.get("tools") or ()
+        for name, model in others:
+            if isinstance(model, SimulatedChatModel) and model.understands(messages, tools):
+                return name, model
+        return last
+
+    def _drawn(self, given: Mapping[str, Any], call: CallRecord) -> Mapping[str, Any]:
+        """Return the settings of a call, which noise makes another draw now and then."""
+        if not self._noise or given.get("temperature") != 0:
+            return given
+        said = text_digest(json.dumps(call.request, sort_keys=True))
+        times = self._asked[said]
+        self._asked[said] += 1
+        if seeded_fraction("noise", said, times) >= self._noise:
+            return given
+        seed = int(seeded_fraction("seed", said, times) * 2**31)
+        return {**given, "temperature": 1.0, "seed": seed}
+
+
+_PASSED_ON = ("tools", "tool_choice", "temperature", "seed")
 
 
 @asynccontextmanager
 async def serve(
-    model: BaseChatModel,
+    model: BaseChatModel | Mapping[str, BaseChatModel],
     *,
     faults: FaultPlan = (),
-    model_name: str = "simulated",
+    noise: float = 0.0,
+    call_log: Path | None = None,
     host: str = "127.0.0.1",
     port: int = 0,
 ) -> AsyncIterator[ModelServer]:
-    """Serve `model` until the block ends.
+    """Serve a model, or several by name, until the block ends.
 
     Args:
         model: Answers the calls that no fault takes.
         faults: What goes wrong, and when.
-        model_name: The name replies and `/v1/models` carry.
+        noise: The share of calls at temperature 0 that are answered as if drawn above it, each
+            time anew: what providers do.
+        call_log: File that gets a line of JSON a call when it ended; instead of `calls`.
         host: Where to listen.
         port: Where to listen; 0 lets the system choose.
+
+    Raises:
+        RunDirectoryError: The call log cannot be written.
     """
-    server = ModelServer(model, faults, model_name)
+    models = {MODEL_NAME: model} if isinstance(model, BaseChatModel) else model
+    log = None
+    if call_log is not None:
+        with disk_errors("open for writing", call_log):
+            log = os.open(call_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    server = ModelServer(models, faults, noise, log, call_log or Path())
     app = web.Application(client_max_size=64 * 2**20)
     app.router.add_get("/v1/models", server.list_models)
     app.router.add_post("/v1/chat/completions", server.complete)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    app.router.add_post("/v1/embeddings", server.embed)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
     try:
-        await web.TCPSite(runner, host, port).start()
+        await web.TCPSite(runner, host, port, backlog=1024).start()
         server.base_url = f"http://{host}:{runner.addresses[0][1]}/v1"
         yield server
     finally:
         await runner.cleanup()
+        if log is not None:
+            os.close(log)
 
 
-async def _failure(request: web.Request, fault: Fault) -> web.StreamResponse | None:
-    """Act out the faults that need no reply of the model; `None` for the others."""
+# What is sent -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A response in one piece."""
+
+    body: bytes
+    status: int = 200
+    headers: Mapping[str, str] | None = None
+    content_type: str = "application/json"
+
+
+def _failure(fault: Fault) -> _Sent | None:
+    """Return what is sent for the faults that need no reply of the model; `None` for the others."""
     match fault.kind:
         case FaultKind.STATUS:
-            return _error_response(
-                fault.status, fault.message, code=fault.code, headers=fault.headers
-            )
+            return _error(fault.status, fault.message, fault.code, fault.headers)
+        case FaultKind.BODY:
+            return _Sent(fault.body, fault.status, fault.headers)
+        case FaultKind.ERROR_IN_REPLY:
+            return _error(200, fault.message, fault.code)
         case FaultKind.HTML:
-            page = "<!doctype html><title>Sign in</title><p>Please sign in to the network."
-            return web.Response(text=page, content_type="text/html")
-        case FaultKind.RESET:
-            _reset(request)
-            return web.Response()
-        case FaultKind.SLOW_FIRST_BYTE:
-            await asyncio.sleep(fault.seconds)
-            return None
+            page = b"<!doctype html><title>Sign in</title><p>Please sign in to the network."
+            return _Sent(page, content_type="text/html")
         case _:
             return None
 
 
-def _error_response(
-    status: int, message: str, *, code: str | None, headers: Mapping[str, str] | None = None
-) -> web.Response:
+def _error(
+    status: int, message: str, code: str | None, headers: Mapping[str, str] | None = None
+) -> _Sent:
     error = {"message": message, "type": "error", "param": None, "code": code}
-    return web.json_response({"error": error}, status=status, headers=headers)
+    return _Sent(json.dumps({"error": error}).encode(), status, headers)
 
 
 def _reset(request: web.Request) -> None:
@@ -258,75 +376,79 @@ def _reset(request: web.Request) -> None:
         transport.abort()
 
 
-def _stop_words(body: Mapping[str, Any]) -> list[str] | None:
-    stop = body.get("stop")
-    return [stop] if isinstance(stop, str) else stop
+async def _drip_head(request: web.Request, seconds: float) -> None:
+    """Send a head that does not end, and close the connection."""
+    transport = request.transport
+    assert transport is not None
+    transport.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    for _ in range(int(seconds / _DRIP_SECONDS)):
+        transport.write(b"x")
+        await asyncio.sleep(_DRIP_SECONDS)
+    transport.abort()
 
 
-def _with_usage(message: AIMessage, messages: Sequence[BaseMessage]) -> AIMessage:
-    """Count tokens at four characters each when the model did not."""
-    if message.usage_metadata is not None:
-        return message
-    prompt, reply = count_tokens_approximately(messages), count_tokens_approximately([message])
-    usage = {"input_tokens": prompt, "output_tokens": reply, "total_tokens": prompt + reply}
-    return message.model_copy(update={"usage_metadata": usage})
-
-
-def _completion(message: AIMessage, call: CallRecord, model_name: str) -> dict[str, Any]:
-    """Write a reply of the model in the provider's format, with its fault in it."""
-    fault = call.fault
-    data = message_json(message)
-    finish = message.response_metadata.get("finish_reason") or (
-        "tool_calls" if data.get("tool_calls") else "stop"
-    )
-    if fault is not None and fault.kind is FaultKind.FINISH_REASON:
-        finish = fault.reason
-    choice = {"index": 0, "message": data, "finish_reason": finish, "logprobs": None}
-    reply: dict[str, Any] = {
-        "id": f"chatcmpl-{call.index}",
-        "object": "chat.completion",
-        "created": 0,
-        "model": model_name,
-        "choices": [choice],
-        "usage": _usage(message),
-    }
-    fingerprint = message.response_metadata.get("system_fingerprint")
-    if fingerprint is not None:
-        reply["system_fingerprint"] = fingerprint
-    if fault is not None and fault.kind is FaultKind.EMPTY_CHOICES:
-        reply["choices"] = []
-    if fault is not None and fault.kind is FaultKind.MISSING_USAGE:
-        del reply["usage"]
-    return reply
-
-
-def _usage(message: AIMessage) -> dict[str, JSON]:
-    usage = message.usage_metadata
-    assert usage is not None
-    cached = usage.get("input_token_details", {}).get("cache_read", 0)
-    return {
-        "prompt_tokens": usage["input_tokens"],
-        "completion_tokens": usage["output_tokens"],
-        "total_tokens": usage["total_tokens"],
-        "prompt_tokens_details": {"cached_tokens": cached},
-    }
-
-
-async def _whole(
-    request: web.Request, reply: dict[str, Any], fault: Fault | None
+async def _send(
+    request: web.Request, call: CallRecord, sent: _Sent, reply: Mapping[str, Any] | None = None
 ) -> web.StreamResponse:
-    """Send a reply in one piece."""
-    body = json.dumps(reply).encode()
-    if fault is not None and fault.kind is FaultKind.TRUNCATED_JSON:
-        body = body[: len(body) // 2]
-    if fault is None or fault.kind is not FaultKind.STALL:
-        return web.Response(body=body, content_type="application/json")
-    response = web.StreamResponse(headers={"Content-Type": "application/json"})
-    response.content_length = len(body)
+    """Send a response in one piece, or what its fault leaves of it."""
+    kind = call.fault.kind if call.fault else None
+    body, headers = sent.body, {"Content-Type": sent.content_type, **(sent.headers or {})}
+    if kind is FaultKind.TRUNCATED_JSON:
+        body, reply = body[: len(body) // 2], None
+    blanks = call.fault.size if call.fault and kind is FaultKind.LARGE else 0
+    response = web.StreamResponse(status=sent.status, headers=headers)
+    response.content_length = blanks + len(body)
     await response.prepare(request)
-    await response.write(body[: len(body) // 2])
-    await asyncio.sleep(STALL_SECONDS)
+    call.status = sent.status
+    for start in range(0, blanks, _BLOCK):
+        await response.write(b" " * min(_BLOCK, blanks - start))
+    if kind is FaultKind.STALL:
+        await response.write(body[: len(body) // 2])
+        await asyncio.sleep(STALL_SECONDS)
+    if kind is FaultKind.DRIP:
+        assert call.fault is not None
+        body = await _drip(response, body, call.fault.seconds)
+    await response.write_eof(body)
+    _sent_whole(call, reply)
     return response
+
+
+async def _drip(response: web.StreamResponse, body: bytes, seconds: float) -> bytes:
+    """Send byte by byte for so long; return what is left."""
+    for place in range(min(len(body), int(seconds / _DRIP_SECONDS))):
+        await response.write(body[place : place + 1])
+        await asyncio.sleep(_DRIP_SECONDS)
+    return body[int(seconds / _DRIP_SECONDS) :]
+
+
+def _sent_whole(call: CallRecord, reply: Mapping[str, Any] | None) -> None:
+    call.whole = True
+    usage = (reply or {}).get("usage") or {}
+    told = usage.get("prompt_tokens"), usage.get("completion_tokens", 0)
+    if is_count(told[0]) and is_count(told[1]):
+        call.tokens = told[0], told[1]
+
+
+def _with_fault(reply: dict[str, Any], fault: Fault | None) -> dict[str, Any]:
+    """Return a good reply with its fault in it."""
+    match fault.kind if fault else None:
+        case FaultKind.EMPTY_CHOICES:
+            return {**reply, "choices": []}
+        case FaultKind.WRONG_MODEL:
+            return {**reply, "model": "another-model"}
+        case FaultKind.MISSING_USAGE:
+            return {name: value for name, value in reply.items() if name != "usage"}
+        case FaultKind.ODD_USAGE:
+            odd = {"prompt_tokens": "many", "completion_tokens": -1, "total_tokens": 0.5}
+            return {**reply, "usage": odd}
+        case FaultKind.FINISH_REASON if reply.get("choices"):
+            assert fault is not None
+            return {
+                **reply,
+                "choices": [{**reply["choices"][0], "finish_reason": fault.reason}],
+            }
+        case _:
+            return reply
 
 
 async def _stream(
@@ -335,14 +457,24 @@ async def _stream(
     """Send a reply as server-sent events, a word at a time."""
     wants_usage = (call.request.get("stream_options") or {}).get("include_usage", False)
     chunks = _chunks(reply, with_usage=wants_usage)
-    stalls = call.fault is not None and call.fault.kind is FaultKind.STALL
+    fault = call.fault
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
+    call.status = 200
     for position, chunk in enumerate(chunks):
-        if stalls and position == len(chunks) // 2:
-            await asyncio.sleep(STALL_SECONDS)
-        await response.write(f"data: {json.dumps(chunk)}\n\n".encode())
-    await response.write(b"data: [DONE]\n\n")
+        line = f"data: {json.dumps(chunk)}\n\n".encode()
+        if fault is not None and position == len(chunks) // 2:
+            if fault.kind is FaultKind.STALL:
+                await asyncio.sleep(STALL_SECONDS)
+            if fault.kind is FaultKind.TRUNCATED_JSON:
+                await response.write_eof(line[: len(line) // 2])
+                _sent_whole(call, None)
+                return response
+            if fault.kind is FaultKind.DRIP:
+                line = await _drip(response, line, fault.seconds)
+        await response.write(line)
+    await response.write_eof(b"data: [DONE]\n\n")
+    _sent_whole(call, reply if wants_usage else None)
     return response
 
 
@@ -373,15 +505,112 @@ def _deltas(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     return deltas
 
 
+# Replies ----------------------------------------------------------------------------------------
+
+
+def _stop_words(body: Mapping[str, Any]) -> list[str] | None:
+    stop = body.get("stop")
+    return [stop] if isinstance(stop, str) else stop
+
+
+def _check_form(message: AIMessage, form: Any) -> None:
+    """Refuse a reply that is no JSON object where one was asked for: rules write none to order."""
+    if not isinstance(form, Mapping) or form.get("type") in (None, "text") or message.tool_calls:
+        return
+    try:
+        written = json.loads(message.text)
+    except (ValueError, RecursionError):
+        written = None
+    if not isinstance(written, dict):
+        msg = (
+            f"the model's reply has not the `response_format` {form['type']!r}: it is made by rules"
+        )
+        raise _BadRequestError(msg)
+
+
+def _with_usage(message: AIMessage, messages: Sequence[BaseMessage]) -> AIMessage:
+    """Count tokens at four characters each when the model did not."""
+    if message.usage_metadata is not None:
+        return message
+    prompt, reply = count_tokens_approximately(messages), count_tokens_approximately([message])
+    usage = {"input_tokens": prompt, "output_tokens": reply, "total_tokens": prompt + reply}
+    return message.model_copy(update={"usage_metadata": usage})
+
+
+def _completion(message: AIMessage, call: CallRecord, model_name: str) -> dict[str, Any]:
+    """Write a reply of the model in the provider's format."""
+    data = message_json(message)
+    finish = message.response_metadata.get("finish_reason") or (
+        "tool_calls" if data.get("tool_calls") else "stop"
+    )
+    choice = {"index": 0, "message": data, "finish_reason": finish, "logprobs": None}
+    reply: dict[str, Any] = {
+        "id": f"chatcmpl-{call.index}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": model_name,
+        "choices": [choice],
+        "usage": _usage(message),
+    }
+    fingerprint = message.response_metadata.get("system_fingerprint")
+    if fingerprint is not None:
+        reply["system_fingerprint"] = fingerprint
+    return reply
+
+
+def _usage(message: AIMessage) -> dict[str, JSON]:
+    usage = message.usage_metadata
+    assert usage is not None
+    cached = usage.get("input_token_details", {}).get("cache_read", 0)
+    return {
+        "prompt_tokens": usage["input_tokens"],
+        "completion_tokens": usage["output_tokens"],
+        "total_tokens": usage["total_tokens"],
+        "prompt_tokens_details": {"cached_tokens": cached},
+    }
+
+
+async def _embedded(call: CallRecord) -> dict[str, Any]:
+    """Answer a request for vectors."""
+    asked, size = call.request.get("input"), call.request.get("dimensions")
+    texts = [asked] if isinstance(asked, str) else asked
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        msg = "`input` must be texts, not tokens: of LangChain's client, check_embedding_ctx_length=False"
+        raise _BadRequestError(msg)
+    try:
+        rows = (HashingEmbeddings() if size is None else HashingEmbeddings(size)).vectors(texts)
+    except ValueError as error:
+        raise _BadRequestError(str(error)) from error
+    packed = call.request.get("encoding_format") == "base64"
+    vectors = [_packed(row) if packed else row.tolist() for row in rows]
+    tokens = sum((len(text) + 3) // 4 for text in texts)
+    return {
+        "object": "list",
+        "model": EMBEDDINGS_NAME,
+        "data": [
+            {"object": "embedding", "index": place, "embedding": vector}
+            for place, vector in enumerate(vectors)
+        ],
+        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+    }
+
+
+def _packed(row: Any) -> str:
+    return base64.b64encode(np.asarray(row, dtype="<f4").tobytes()).decode()
+
+
 # Calls of tools -------------------------------------------------------------------------------
 
 
-def messages_of(data: Sequence[Any]) -> list[BaseMessage]:
+def messages_of(data: Any) -> list[BaseMessage]:
     """Return the messages of a request.
 
     Raises:
         ValueError: They are no messages.
     """
+    if not isinstance(data, list) or not data or not all(isinstance(each, dict) for each in data):
+        msg = "they are a list of objects with `role` and `content`"
+        raise ValueError(msg)
     return [_message(each) for each in data]
 
 

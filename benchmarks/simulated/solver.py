@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from langgraft._core.arguments import Settings
 from langgraft._core.canonical import seeded_fraction, text_digest
-from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel
+from langgraft.benchmarks.simulated.chat import AtALoss, Sampling, SimulatedChatModel
 from langgraft.benchmarks.simulated.judging import judging_reply
 from langgraft.benchmarks.simulated.stances import parts_of, stances
 from langgraft.memory.model import BLOCK_END, BLOCK_START
@@ -101,7 +101,7 @@ class SimulatedSolver(SimulatedChatModel):
     known: tuple[KnownProblem, ...] = Field(exclude=True, repr=False)
     strengths: Strengths = STRONG
 
-    at_a_loss: ClassVar[str] = "I do not know this problem."
+    at_a_loss: ClassVar = AtALoss("I do not know this problem.")
 
     @cached_property
     def by_text(self) -> Mapping[str, KnownProblem]:

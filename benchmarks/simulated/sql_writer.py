@@ -36,7 +36,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from langgraft._core.canonical import seeded_fraction
-from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel
+from langgraft.benchmarks.simulated.chat import AtALoss, Sampling, SimulatedChatModel
 from langgraft.benchmarks.simulated.notes import split_notes
 from langgraft.benchmarks.simulated.stances import stances
 from langgraft.memory.model import BLOCK_END, BLOCK_START, strip_block
@@ -68,7 +68,7 @@ class SimulatedSQLWriter(SimulatedChatModel):
         schema = read_schema(strip_block("\n".join(texts)))
         asked = _asked(question, schema)
         if asked is None:
-            return "I do not understand the question."
+            return AtALoss("I do not understand the question.")
         habits = read_habits("\n".join(_BLOCK.findall("\n".join(texts))), schema)
         draw = seeded_fraction("slip", sampling.seed, question)
         slips = sampling.sampled and draw < self.slips

@@ -9,7 +9,8 @@ from tree_cases import good, sandbox, toy
 
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.models import make_model
-from langgraft.benchmarks.simulated.server import Fault, FaultKind, ModelServer, failing, serve
+from langgraft.benchmarks.simulated.faults import Fault, FaultKind, failing
+from langgraft.benchmarks.simulated.server import ModelServer, serve
 from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs import build_chain_agent
 from langgraft.nodes.artifacts import MemoryArtifacts

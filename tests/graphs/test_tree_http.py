@@ -7,7 +7,8 @@ from langgraph.store.memory import InMemoryStore
 from tree_cases import good, reply, reviewing, sandbox, toy, writing
 
 from langgraft.benchmarks.harness.models import make_model
-from langgraft.benchmarks.simulated.server import Fault, FaultKind, failing, serve
+from langgraft.benchmarks.simulated.faults import Fault, FaultKind, failing
+from langgraft.benchmarks.simulated.server import serve
 from langgraft.graphs import build_tree_agent
 from langgraft.memory.providers import make_provider
 from langgraft.nodes.search import MemoryArtifacts, read_search

@@ -198,6 +198,55 @@ def run(
     )
 
 
+@app.command("serve-simulated")
+def serve_simulated(
+    plan: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PLAN]",
+            help="Serve the simulated models of a plan (a file, or the name of one that ships); else"
+            " all that need none.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    faults: Annotated[
+        Path | None,
+        typer.Option(
+            help="What goes wrong, as YAML: docs/simulated-models.md.", show_default=False
+        ),
+    ] = None,
+    call_log: Annotated[
+        Path | None,
+        typer.Option(help="File that gets a line of JSON a call.", show_default=False),
+    ] = None,
+    noise: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Share of calls at temperature 0 that are drawn anew."),
+    ] = 0.0,
+    json: JsonOption = False,
+) -> None:
+    """Serve simulated models as OpenAI's API does: a dry run of everything, without a key."""
+    from langgraft.benchmarks import studies  # noqa: PLC0415
+
+    prepared = None
+    if plan is not None:
+        prepared = studies.choose(plan, model="simulated", base_url=None, limit=None)
+    from langgraft.cli import serving  # noqa: PLC0415
+
+    serving.run(
+        prepared,
+        host=host,
+        port=port,
+        faults=faults,
+        call_log=call_log,
+        noise=noise,
+        as_json=json,
+    )
+
+
 @app.command()
 def ablate(
     experiment: Annotated[

@@ -214,7 +214,8 @@ from ablation_cases import Clerk, experiment, middleware_agent, results
 from langchain_openai import ChatOpenAI
 from langgraft._core.errors import LanggraftError
 from langgraft.benchmarks.ablation import ablate
-from langgraft.benchmarks.simulated.server import failing, serve
+from langgraft.benchmarks.simulated.faults import failing
+from langgraft.benchmarks.simulated.server import serve
 
 async def main():
     async with serve(Clerk(), faults=[None, None, failing(503)]) as server:

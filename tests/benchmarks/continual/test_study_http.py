@@ -21,15 +21,8 @@ from langgraft.benchmarks.harness.progress import PlanOutcome
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.benchmarks.simulated.babyai import SimulatedBabyAI
-from langgraft.benchmarks.simulated.server import (
-    Fault,
-    FaultKind,
-    FaultPlan,
-    ModelServer,
-    failing,
-    rate_limited,
-    serve,
-)
+from langgraft.benchmarks.simulated.faults import Fault, FaultKind, FaultPlan, failing, rate_limited
+from langgraft.benchmarks.simulated.server import ModelServer, serve
 from langgraft.benchmarks.studies import choose
 
 pytestmark = pytest.mark.matrix  # whole studies over HTTP

@@ -18,9 +18,12 @@ from langgraft.benchmarks.harness.failures import TOLD
 from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
 from langgraft.benchmarks.harness.plans import plan_from_data
 from langgraft.benchmarks.harness.usage import metered
+from langgraft.benchmarks.simulated.babyai import SimulatedBabyAI
+from langgraft.benchmarks.simulated.faults import Fault, FaultKind
+from langgraft.benchmarks.simulated.server import CallRecord
+from langgraft.benchmarks.simulated.server import serve as serve_model
 from langgraft.benchmarks.studies import studies
 
-Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
 Ask = Callable[[MeteredChatModel], Awaitable[Any]]
 
 ONCE = RetryPolicy(total_seconds=0.0)
@@ -55,57 +58,21 @@ def completion(content: object = "fine", **fields: object) -> dict[str, Any]:
 
 def whole(
     body: bytes | Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None
-) -> Answer:
+) -> Fault:
     """Answer with one body."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    lines = {
-        "Content-Type": "application/json",
-        "Content-Length": str(len(data)),
-        **(headers or {}),
-    }
-    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-
-    async def answer(writer: asyncio.StreamWriter) -> None:
-        writer.write(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode() + data)
-        await writer.drain()
-
-    return answer
-
-
-def dripping(head: bytes) -> Answer:
-    """Answer with a head, and then with a byte now and then, for ever."""
-
-    async def answer(writer: asyncio.StreamWriter) -> None:
-        writer.write(head)
-        while True:
-            writer.write(b"x")
-            await writer.drain()
-            await asyncio.sleep(0.02)
-
-    return answer
+    return Fault(FaultKind.BODY, status=status, headers=headers or {}, body=data)
 
 
 @asynccontextmanager
-async def serve(*answers: Answer) -> AsyncIterator[tuple[str, list[bytes]]]:
+async def serve(*answers: Fault) -> AsyncIterator[tuple[str, list[CallRecord]]]:
     """Serve answers in order, the last one again and again; yield the URL and what was asked."""
-    asked: list[bytes] = []
 
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
-                asked.append(head + await reader.readexactly(length))
-                await answers[min(len(asked), len(answers)) - 1](writer)
-        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
+    def in_order(call: int) -> Fault:
+        return answers[min(call, len(answers) - 1)]
 
-    server = await asyncio.start_server(talk, "127.0.0.1", 0)
-    try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", asked
-    finally:
-        server.close()
+    async with serve_model(SimulatedBabyAI(), faults=in_order) as server:
+        yield server.base_url, server.calls
 
 
 def model_at(url: str, **settings: Any) -> MeteredChatModel:
@@ -113,12 +80,12 @@ def model_at(url: str, **settings: Any) -> MeteredChatModel:
     return make_model("openai:m", base_url=url, api_key="none", **{"retry": TWICE, **settings})
 
 
-@pytest.mark.parametrize(
-    "head", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n{"]
-)
-async def test_call_when_the_server_drips_then_ends_at_the_deadline(ask: Ask, head: bytes) -> None:
+@pytest.mark.parametrize("kind", [FaultKind.DRIP_HEAD, FaultKind.DRIP])
+async def test_call_when_the_server_drips_then_ends_at_the_deadline(
+    ask: Ask, kind: FaultKind
+) -> None:
     """Neither headers nor a body that never end hold a call for longer than it may take."""
-    async with serve(dripping(head)) as (url, _):
+    async with serve(Fault(kind)) as (url, _):
         with pytest.raises(
             InfrastructureError, match=r"no(t| whole reply in 0.4 s).*connection|no whole"
         ):
@@ -144,7 +111,7 @@ async def test_call_when_the_reply_is_compressed_then_it_is_not_unpacked(ask: As
     async with serve(whole(body, headers={"Content-Encoding": "gzip"})) as (url, asked):
         with pytest.raises(InfrastructureError, match="compressed"):
             await ask(model_at(url, retry=ONCE))
-    assert b"accept-encoding: identity\r\n" in asked[0].lower()
+    assert asked[0].headers["accept-encoding"] == "identity"
 
 
 @pytest.mark.parametrize(

@@ -31,14 +31,8 @@ from langgraft.benchmarks.harness.cache import ResponseCache, replicate_scope
 from langgraft.benchmarks.harness.exchange import RetryPolicy, Timing
 from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
 from langgraft.benchmarks.harness.usage import UsageMeter, metered
-from langgraft.benchmarks.simulated.server import (
-    Fault,
-    FaultKind,
-    ModelServer,
-    failing,
-    rate_limited,
-    serve,
-)
+from langgraft.benchmarks.simulated.faults import Fault, FaultKind, failing, rate_limited
+from langgraft.benchmarks.simulated.server import ModelServer, serve
 
 Ask = Callable[..., Awaitable[AIMessage]]
 

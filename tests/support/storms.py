@@ -1,0 +1,178 @@
+"""A plan through ChatOpenAI against `langgraft serve-simulated`, whose calls go wrong by a script.
+
+Two processes, as a user has them; afterwards the server's call log is held against what the run
+directory's events tell of each request that was sent.
+"""
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
+
+CALL_SECONDS: Final = 10.0
+"""The plan's deadline of a call: what stalls and drips costs as much."""
+
+BROKEN: Final[tuple[Mapping[str, Any], ...]] = (
+    {"kind": "status", "status": 429, "name": "429"},
+    {"kind": "status", "status": 429, "headers": {"retry-after": "1"}, "name": "429, retry after"},
+    {"kind": "status", "status": 500, "name": "500"},
+    {"kind": "status", "status": 503, "name": "503"},
+    {"kind": "stall"},
+    {"kind": "drip"},
+    {"kind": "reset"},
+    {"kind": "truncated_json"},
+    {"kind": "html"},
+    {"kind": "error_in_reply", "code": "rate_limit_exceeded"},
+    {"kind": "empty_choices"},
+    {"kind": "large", "size": 50_000_000},
+)
+"""No answer: it is asked again."""
+ODD: Final[tuple[Mapping[str, Any], ...]] = (
+    {"kind": "slow_first_byte", "seconds": 0.2},
+    {"kind": "wrong_model"},
+    {"kind": "finish_reason", "reason": "length", "name": "length"},
+)
+"""An answer, and the same one."""
+OTHER: Final[tuple[Mapping[str, Any], ...]] = (
+    {"kind": "finish_reason", "reason": "content_filter", "name": "content_filter"},
+    {"kind": "missing_usage"},
+    {"kind": "odd_usage"},
+)
+"""An answer, and another one: wrong, or without its tokens. It is what an item says."""
+
+
+def label(fault: Mapping[str, Any]) -> str:
+    """Return what the call log calls a fault."""
+    return str(fault.get("name") or fault["kind"])
+
+
+def write_script(
+    path: Path, faults: Sequence[Mapping[str, Any]], *, every: int = 5, calls: int = 15_000
+) -> Path:
+    """Write a script in which every so many calls one goes wrong, in all ways in turn."""
+    places = [
+        range(every - 1 + every * turn, calls, every * len(faults)) for turn in range(len(faults))
+    ]
+    listed = [{**fault, "at": [*at]} for fault, at in zip(faults, places, strict=True)]
+    path.write_text(json.dumps({"faults": listed}))
+    return path
+
+
+def write_plan(path: Path, *, runs: int, items: int) -> Path:
+    """Write a plan of a memory and none: 9 runs a repetition."""
+    plan = {
+        "study": "continual",
+        "title": "In a storm",
+        "model": "openai:simulated",
+        "call_seconds": CALL_SECONDS,
+        "seed": 42,
+        "train_items": items,
+        "test_items": items,
+        "runs": runs,
+        "baseline_runs": runs,
+        "rerun": False,
+        "sequences": ["A>B"],
+        "conditions": [{"name": "agg", "provider": "insight"}],
+    }
+    path.write_text(yaml.safe_dump(plan))
+    return path
+
+
+@contextlib.contextmanager
+def served(plan: str | Path, *options: object) -> Iterator[str]:
+    """Serve the simulated models of a plan in a process of its own; yield the URL."""
+    command = [sys.executable, "-m", "langgraft", "serve-simulated", plan, "--port", 0, "--json"]
+    with subprocess.Popen(
+        [str(word) for word in (*command, *options)],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield json.loads(process.stdout.readline())["base_url"]
+        finally:
+            process.terminate()
+
+
+@dataclass(frozen=True, slots=True)
+class Weathered:
+    """What came of a plan."""
+
+    code: int
+    said: str
+    """Standard error."""
+    seconds: float
+    """Wall time."""
+    items: Mapping[str, bytes]
+    """The log of each run."""
+    asked: Sequence[Mapping[str, Any]]
+    """The server's call log."""
+    sent: Mapping[str, tuple[str, int, int]]
+    """What the run directory tells of each request: why it failed, and its tokens."""
+    counted_twice: int
+    """Ids that events name more than once."""
+    waited: float
+    """Seconds between attempts, added up."""
+
+    @property
+    def faults(self) -> Counter[str]:
+        """How often each fault was met."""
+        return Counter(call["fault"] for call in self.asked if call["fault"])
+
+    def disagreements(self) -> list[str]:
+        """Return the requests of which server and run directory tell two things."""
+        wrong = [] if not self.counted_twice else [f"{self.counted_twice} ids noted twice"]
+        told = {call["id"]: call for call in self.asked}
+        wrong += [f"{len(self.asked) - len(told)} ids sent twice"] * (len(told) != len(self.asked))
+        for name in sorted(told.keys() ^ self.sent.keys(), key=str):
+            wrong.append(f"{name} is known to one side only")
+        broken = {label(fault) for fault in BROKEN} | {"content_filter"}
+        for name in told.keys() & self.sent.keys():
+            call, (reason, *tokens) = told[name], self.sent[name]
+            said = [call["prompt_tokens"] or 0, call["completion_tokens"] or 0]
+            if said != tokens or (call["fault"] in broken) != bool(reason):
+                wrong.append(f"{call}: {reason!r}, {tokens}")
+        return wrong
+
+
+def weathered(folder: Path, plan: Path, script: Path | None, *options: object) -> Weathered:
+    """Run a plan against the server of its simulated models."""
+    folder.mkdir()
+    log, out = folder / "calls.jsonl", folder / "out"
+    faults = () if script is None else ("--faults", script)
+    with served(plan, "--call-log", log, *faults) as url:
+        began = time.monotonic()
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "langgraft", "run", str(plan), "--out", str(out)),
+                *("--base-url", url, *map(str, options)),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        seconds = time.monotonic() - began
+    asked = [json.loads(line) for line in log.read_text().splitlines()]
+    usages = [
+        event["data"]["usage"]
+        for run in PlanLog(out).graph
+        for event in read_events(run_folder(out, run) / "events.jsonl")
+        if event["event"] == "item"
+    ]
+    calls = [call for usage in usages for call in usage.get("calls", ())]
+    sent = {name: (reason, prompt, made) for name, reason, prompt, made in calls}
+    items = {path.parent.name: path.read_bytes() for path in out.rglob("items.jsonl")}
+    waited = sum(usage["waited_seconds"] for usage in usages)
+    return Weathered(
+        done.returncode, done.stderr, seconds, items, asked, sent, len(calls) - len(sent), waited
+    )
