@@ -40,7 +40,7 @@ from langgraft.nodes.chain.stuck import OnStuck, after_thinking, after_watching,
 from langgraft.nodes.chain.tools import Schema, tool_schemas
 from langgraft.nodes.chain.visible_history import Condenser, ObservationMasking, ObservationTrimming
 from langgraft.nodes.competition_run import Gpus
-from langgraft.nodes.dialogue import ChatModel, Model, chat_model
+from langgraft.nodes.dialogue import ChatModel, Model, chat_model, takes_one_call
 from langgraft.nodes.node import Node
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
@@ -259,13 +259,14 @@ def _teach(graph: Graph, deps: ChainDeps, teaching: Teaching) -> None:
 
 
 def _with_tools(model: Model, tools: Sequence[Schema]) -> Model:
-    """Bind the tools to a model.
+    """Bind the tools to a model, asking for one call a reply where its provider can.
 
     Raises:
         SettingsError: It calls none.
     """
+    one: dict[str, Any] = {"parallel_tool_calls": False} if takes_one_call(model) else {}
     try:
-        return cast("BaseChatModel", model).bind_tools(tools)
+        return cast("BaseChatModel", model).bind_tools(tools, **one)
     except (AttributeError, NotImplementedError) as error:
         msg = (
             f"{type(model).__name__} calls no tools, which is how the chain agent acts: give a"

@@ -162,7 +162,8 @@ def build_tree_agent(
             name; of another image, `installed_packages(sandbox)` asks it (`langgraft.environments.
             sandboxes.image.packages`), or give your own, also with versions.
         gpus: Of a program, as the sandbox was made; prompts name them.
-        prompts: `None` takes those that ship.
+        prompts: `None` takes `TreePrompts()`, which ask as AIDE's do; `CurrentTreePrompts()` of
+            `langgraft.nodes.search` asks and tells more.
         checkpointer: Any LangGraph checkpointer.
         clock: Seconds that go on.
         name: Name of the graph in traces.

@@ -59,16 +59,15 @@ from langgraft.benchmarks.harness.study import (
     CALL_SECONDS,
     REPLY_BYTES,
     SIMULATED,
+    TIMEOUT_SECONDS,
     Plan,
     RunSpec,
     Study,
     check_server_url,
 )
 from langgraft.benchmarks.harness.usage import CallBudget
+from langgraft.nodes.dialogue import takes_one_call
 from langgraft.nodes.node import SAMPLE
-
-TIMEOUT_SECONDS = 300.0
-"""How long a server may stay silent within one call, by default."""
 
 T = TypeVar("T")
 
@@ -201,14 +200,23 @@ class MeteredChatModel(BaseChatModel):
         tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
         *,
         tool_choice: str | None = None,
+        parallel_tool_calls: bool | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Bind tools as the inner model does.
+
+        Args:
+            tools: What it may call.
+            tool_choice: What it has to call.
+            parallel_tool_calls: Left out where the inner model does not take it.
+            kwargs: Others that the inner model takes.
 
         Raises:
             NotImplementedError: The inner model takes no tools, or binds them in another way
                 than by call settings.
         """
+        if parallel_tool_calls is not None and takes_one_call(self.inner):
+            kwargs["parallel_tool_calls"] = parallel_tool_calls
         bound = self.inner.bind_tools(tools, tool_choice=tool_choice, **kwargs)
         if not isinstance(bound, RunnableBinding) or bound.bound is not self.inner:
             msg = f"{self._label()}: its way of binding tools cannot be wrapped"
@@ -391,6 +399,7 @@ def real_model(
         temperature=plan.temperature,
         max_tokens=plan.max_tokens,
         settings=plan.model_settings,
+        timeout=plan.silence,
         call_seconds=plan.call_seconds,
         reply_bytes=plan.reply_bytes,
         responses=responses,
