@@ -16,6 +16,7 @@ from langgraft.nodes.workbench.log import INVALID, MESSAGE, keepable
 
 RUN_BASH: Final = "run_bash"
 RUN_PYTHON: Final = "run_python"
+JOB: Final = "job"
 EDIT_FILE: Final = "edit_file"
 VALIDATE_SUBMISSION: Final = "validate_submission"
 THINK: Final = "think"
@@ -88,6 +89,21 @@ class RunPython(_Arguments):
     code: str = Field(description="The code.")
 
 
+class Job(_Arguments):
+    """See what a command that goes on as a job has printed since you last looked.
+
+    It waits until the job ends, or for so many seconds. It can send the job a line of input before, or
+    interrupt it.
+    """
+
+    job: _Whole = Field(description="Number of the job.")
+    wait: _Whole | None = Field(
+        None, description="Seconds to wait at most; left out, as long as for a new command."
+    )
+    input: str | None = Field(None, description="A line for its standard input.")
+    interrupt: bool | None = Field(None, description="True ends it, as Ctrl-C does.")
+
+
 class EditFile(_Arguments):
     """View or change a text file of the working folder.
 
@@ -145,6 +161,7 @@ class Browse(_Arguments):
 ARGUMENTS: Final[dict[str, type[BaseModel]]] = {
     RUN_BASH: RunBash,
     RUN_PYTHON: RunPython,
+    JOB: Job,
     EDIT_FILE: EditFile,
     VALIDATE_SUBMISSION: ValidateSubmission,
     THINK: Think,
@@ -154,13 +171,15 @@ ARGUMENTS: Final[dict[str, type[BaseModel]]] = {
 """What each tool takes."""
 
 
-def tool_schemas(*, browse: bool = False) -> list[Schema]:
+def tool_schemas(*, browse: bool = False, jobs: bool = False) -> list[Schema]:
     """Return the tools as `bind_tools` takes them.
 
     Args:
         browse: Whether the agent has something to read the web with.
+        jobs: Whether commands that take long go on as jobs.
     """
-    offered = (name for name in ARGUMENTS if browse or name != BROWSE)
+    there = {BROWSE: browse, JOB: jobs}
+    offered = (name for name in ARGUMENTS if there.get(name, True))
     return [_schema(name, ARGUMENTS[name]) for name in offered]
 
 

@@ -91,7 +91,7 @@ def test_reply_when_the_provider_refuses_schemas_is_asked_for_in_text() -> None:
     "model",
     [
         make_model("openai:m", base_url="http://127.0.0.1:1/v1"),
-        ChatOpenAI(model="m", base_url="http://127.0.0.1:1/v1", api_key="none"),  # type: ignore[arg-type]
+        ChatOpenAI(model="m", base_url="http://127.0.0.1:1/v1", api_key="none"),
     ],
 )
 def test_model_when_it_is_behind_a_server_of_ones_own_is_not_held(model: Model) -> None:
@@ -117,7 +117,7 @@ def test_tools_when_the_provider_can_are_asked_for_one_a_reply(
 ) -> None:
     """OpenAI's models are, but for those that refuse the setting."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    plain = ChatOpenAI(model=name.removeprefix("openai:"), api_key="none")  # type: ignore[arg-type]
+    plain = ChatOpenAI(model=name.removeprefix("openai:"), api_key="none")
     for model in (make_model(name), plain):
         bound: Any = _with_tools(model, tool_schemas())
         assert bound.kwargs.get("parallel_tool_calls") is sent

@@ -288,6 +288,9 @@ class ChainSettings(StepSettings):
     context: int | None = Field(default=None, ge=1)
     """Tokens that the model can take; above, what is oldest is left out. `None`: only when the
     model's server says that it is too much."""
+    soft_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Wall clock after which a command goes on as a job that the agent can look at and end (today's
+    OpenHands: 120, or 10 without output); `None`: commands are waited for, as MLE-bench has it."""
     on_stuck: Literal["stop", "recover"] = "stop"
     """What follows when it goes in circles: the run ends, as in OpenHands without anybody to ask,
     or goes on from before the circle, in a new attempt."""

@@ -140,7 +140,7 @@ def test_masking_when_steps_go_on_changes_what_a_prompt_begins_with_once_a_block
     log, before, changed = LogMaker(), list[str](), 0
     for number in range(20):
         log.did("run_bash", f"{number} was seen here and is long enough", command=f"{number}")
-        messages = [each.text for each in told(log.events, ObservationMasking(keep, block))]
+        messages = [str(each.text) for each in told(log.events, ObservationMasking(keep, block))]
         shown = sum("was seen here" in each for each in messages)
         assert min(keep, number + 1) <= shown < keep + block
         changed += messages[: len(before)] != before

@@ -20,6 +20,7 @@ from langgraft.benchmarks.simulated.server import serve
 from langgraft.nodes.chain.tools import (
     ARGUMENTS,
     BROWSE,
+    JOB,
     RequestedAction,
     requested_action,
     surplus_text,
@@ -27,7 +28,7 @@ from langgraft.nodes.chain.tools import (
 )
 from langgraft.nodes.dialogue import Dialogue, Request, arun_dialogue, read_response
 
-TOOLS = [name for name in ARGUMENTS if name != BROWSE]
+TOOLS = [name for name in ARGUMENTS if name not in (BROWSE, JOB)]
 
 
 def read(message: BaseMessage) -> RequestedAction:
