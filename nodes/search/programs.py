@@ -90,8 +90,14 @@ def writing(messages: Sequence[BaseMessage], repair: Prompt) -> Dialogue[Written
     return Written(found.plan, found.code, why, reply.calls)
 
 
-def _rules(deps: SearchDeps, work: Work) -> str:
+_RAN: Final = re.compile(r"^It ran for ([^\n]*)\.$", re.MULTILINE)
+"""How long a program ran, as its output tells it."""
+
+
+def _rules(deps: SearchDeps, work: Work, parent: JournalNode | None) -> str:
     bounds = deps.bounds.text(deps.prompts.bounds, done=work["step"], spent=spent(work))
+    if parent is not None and (ran := _RAN.findall(parent.output)):
+        bounds = f"{bounds}\n- The previous solution ran for {ran[-1]}."
     packages = ", ".join(deps.packages)
     rules = deps.prompts.rules.render(folds=str(deps.folds), packages=packages, bounds=bounds)
     hint = f"{work['hint']}\n\n" if "hint" in work else ""
@@ -107,7 +113,7 @@ def _prompt(deps: SearchDeps, state: BranchState) -> str:
     shown = {
         "task": deps.competition.description.strip(),
         "memory": f"{recalled}\n" if recalled else "",
-        "rules": _rules(deps, work),
+        "rules": _rules(deps, work, parent),
         "attempts": summarize(nodes, lower_is_better=deps.lower_is_better),
         "data": deps.artifacts.read(state["preview"]).decode(),
         "code": _code(parent),

@@ -28,7 +28,7 @@ def node(step: int, parent: int | None = None, metric: float | None = None) -> J
         metric=metric,
         is_buggy=metric is None,
         analysis=f"Analysis {step}.",
-        output=f"Printed by {step}. It ran for less than a minute of the 2 minutes allowed.",
+        output=f"Printed by {step}.\n\nIt ran for less than a minute of the 2 minutes allowed.",
     )
 
 
@@ -65,7 +65,12 @@ def test_improvement_when_asked_for_shows_what_the_parent_reached_and_how_long_i
     nodes = [node(0, metric=0.25), node(1, metric=0.75), node(2, 0, 0.5), node(3, 0, 0.5)]
     text = asked(tmp_path, nodes, "improve", "n0")
     assert "validation metric: 0.25 (lower is better)" in text
-    assert "Printed by 0. It ran for less than a minute" in text
+    assert "Printed by 0." in text
+    for prompts in (TreePrompts(), CurrentTreePrompts()):
+        told = asked(tmp_path, nodes, "improve", "n0", prompts=prompts)
+        assert (
+            "- The previous solution ran for less than a minute of the 2 minutes allowed." in told
+        )
     assert "Make a change of some weight" in text
     assert "Make a small change" in asked(tmp_path, nodes, "improve", "n1")
     assert "The data." in text
