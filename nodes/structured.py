@@ -25,6 +25,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import TypeAdapter, ValidationError
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import InputError
 from langgraft.nodes.dialogue import CUT_SHORT, NO_MODEL, Dialogue, Model, Request, Response
 from langgraft.nodes.prompts import prompt as shipped
@@ -117,6 +118,7 @@ def _said(reply: Response) -> str:
     return json.dumps(calls[0]["args"], ensure_ascii=False)
 
 
+@checked
 def held_to(model: Model, name: str, fields: Mapping[str, Any], described: str) -> Model:
     """Return a model that its provider holds to a schema, or the model itself where none does.
 

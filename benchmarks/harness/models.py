@@ -59,7 +59,6 @@ from langgraft.benchmarks.harness.study import (
     CALL_SECONDS,
     REPLY_BYTES,
     SIMULATED,
-    TIMEOUT_SECONDS,
     Plan,
     RunSpec,
     Study,
@@ -68,6 +67,9 @@ from langgraft.benchmarks.harness.study import (
 from langgraft.benchmarks.harness.usage import CallBudget
 from langgraft.nodes.dialogue import takes_one_call
 from langgraft.nodes.node import SAMPLE
+
+TIMEOUT_SECONDS: Final = 300.0
+"""How long a server may stay silent within one call, by default."""
 
 T = TypeVar("T")
 
@@ -381,6 +383,14 @@ def _endpoint(inner: BaseChatModel, base_url: str | None) -> str | None:
     return str(url).rstrip("/") if url else None
 
 
+def silence(plan: Plan) -> float:
+    """Return the seconds a server may stay silent: as long as a call, where that is more than usual.
+
+    A reply that is not streamed comes whole, after all that a model reasons before it.
+    """
+    return plan.call_seconds if plan.call_seconds > CALL_SECONDS else TIMEOUT_SECONDS
+
+
 RESPONSES: Final = "responses.sqlite"
 """File of a run directory that keeps the replies of a real model."""
 
@@ -399,7 +409,7 @@ def real_model(
         temperature=plan.temperature,
         max_tokens=plan.max_tokens,
         settings=plan.model_settings,
-        timeout=plan.silence,
+        timeout=silence(plan),
         call_seconds=plan.call_seconds,
         reply_bytes=plan.reply_bytes,
         responses=responses,

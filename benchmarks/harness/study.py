@@ -71,8 +71,6 @@ SIMULATED = "simulated"
 
 CALL_SECONDS: Final = 900.0
 """How long one call may take, by default, however it goes on: as long as it may be repeated."""
-TIMEOUT_SECONDS: Final = 300.0
-"""How long a server may stay silent within one call, by default."""
 REPLY_BYTES: Final = 8 << 20
 """Most bytes of a reply, by default."""
 
@@ -102,14 +100,6 @@ class Plan(BaseModel):
     model_settings: dict[str, JsonValue] = Field(default_factory=dict)
     """Other settings of real models, as their clients take them: `reasoning_effort: low`,
     `extra_body: {chat_template_kwargs: {enable_thinking: false}}`. They decide what is answered."""
-
-    @property
-    def silence(self) -> float:
-        """Seconds a server may stay silent: where calls may take longer than usual, as long as they.
-
-        A reply that is not streamed comes whole, after all that a model reasons before it.
-        """
-        return self.call_seconds if self.call_seconds > CALL_SECONDS else TIMEOUT_SECONDS
 
     def limited(self, items: int) -> Self:  # noqa: ARG002  (for studies whose plans have sizes)
         """Return the plan for at most `items` items a run; the harness cuts what is longer."""

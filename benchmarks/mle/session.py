@@ -16,7 +16,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.execute import in_thread
-from langgraft.benchmarks.harness.models import make_model, sharing
+from langgraft.benchmarks.harness.models import make_model, sharing, silence
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
     BankPlace,
@@ -247,7 +247,7 @@ def _made(plan: MlePlan, named: _Named, model: BaseChatModel | None) -> BaseChat
         temperature=named.temperature,
         max_tokens=named.max_tokens,
         settings=plan.model_settings,
-        timeout=plan.silence,
+        timeout=silence(plan),
         call_seconds=plan.call_seconds,
         reply_bytes=plan.reply_bytes,
     )

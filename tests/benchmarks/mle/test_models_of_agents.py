@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from langgraft.benchmarks.harness.models import MeteredChatModel, real_model
+from langgraft.benchmarks.harness.models import MeteredChatModel, real_model, silence
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.session import models_of
 
@@ -51,8 +51,8 @@ def test_models_when_feedback_has_a_temperature_alone_is_the_one_that_acts_at_it
 
 def test_models_when_calls_may_take_longer_may_be_silent_as_long() -> None:
     """What is not streamed comes after all that was reasoned."""
-    assert MlePlan.model_validate(PLAN).silence == 300
-    assert MlePlan.model_validate({**PLAN, "call_seconds": 3600}).silence == 3600
+    assert silence(MlePlan.model_validate(PLAN)) == 300
+    assert silence(MlePlan.model_validate({**PLAN, "call_seconds": 3600})) == 3600
 
 
 def test_trees_when_they_have_other_operators_are_other_agents() -> None:
