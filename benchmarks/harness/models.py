@@ -65,7 +65,6 @@ from langgraft.benchmarks.harness.study import (
     check_server_url,
 )
 from langgraft.benchmarks.harness.usage import CallBudget
-from langgraft.nodes.dialogue import takes_one_call
 from langgraft.nodes.node import SAMPLE
 
 TIMEOUT_SECONDS: Final = 300.0
@@ -217,6 +216,8 @@ class MeteredChatModel(BaseChatModel):
             NotImplementedError: The inner model takes no tools, or binds them in another way
                 than by call settings.
         """
+        from langgraft.nodes.dialogue import takes_one_call  # noqa: PLC0415  (loads `langchain`)
+
         if parallel_tool_calls is not None and takes_one_call(self.inner):
             kwargs["parallel_tool_calls"] = parallel_tool_calls
         bound = self.inner.bind_tools(tools, tool_choice=tool_choice, **kwargs)
