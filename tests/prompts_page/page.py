@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from textwrap import indent
 from typing import Final
 
 from langgraft.environments.competitions.competition import Competition
@@ -153,4 +154,5 @@ def _shown(title: str, text: str) -> str:
 
 
 def _fenced(text: str) -> str:
-    return f"~~~~text\n{text.strip()}\n~~~~\n"
+    # Indented, as fences stand within.
+    return f"{indent(text.strip(), '    ')}\n"
