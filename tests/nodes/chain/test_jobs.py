@@ -1,5 +1,6 @@
 """Commands that go on as jobs, in a live workspace."""
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -110,10 +111,9 @@ def test_job_when_its_interpreter_is_lost_is_gone(run: Run) -> None:
 
 def test_job_when_the_workspace_is_built_anew_is_as_far_as_it_was(run: Run) -> None:
     """One that had ended is waited for, so that what came after finds its files; others go on."""
-    run.bash("sleep 1.5; echo 1 > made")
-    for _ in range(10):
-        if not run("job", job=1).running:
-            break
+    run.bash("sleep 2.5; echo 1 > made")
+    while run("job", job=1, wait=0).running:
+        time.sleep(0.5)  # as a model's calls take: no part of what is done again
     run.bash(SLOW)
     run.bash("cat made; echo 2 > after")
     run.spaces.end("e")
