@@ -81,6 +81,9 @@ class MlePlan(Plan):
     """The model that reviews and diagnoses (Table 6: GPT-4.1); `None`: `model`."""
     feedback_base_url: ServerUrl | None = None
     """Where its server listens; `None`: where that of `model` does."""
+    call_seconds: float = Field(default=1800.0, gt=0, exclude=True)
+    """How long one call of a real model may take in all, and its server be silent, in seconds: a model
+    that reasons writes nothing for minutes. It decides no result."""
     temperature: float = Field(default=0.5, ge=0, allow_inf_nan=False)
     """Sampling temperature (AIDE's default; reasoning models such as o3 take 1 alone)."""
     max_tokens: int = Field(default=16384, ge=1)

@@ -51,8 +51,8 @@ def test_models_when_feedback_has_a_temperature_alone_is_the_one_that_acts_at_it
 
 def test_models_when_calls_may_take_longer_may_be_silent_as_long() -> None:
     """What is not streamed comes after all that was reasoned."""
-    assert silence(MlePlan.model_validate(PLAN)) == 300
-    assert silence(MlePlan.model_validate({**PLAN, "call_seconds": 3600})) == 3600
+    assert silence(MlePlan.model_validate(PLAN)) == 1800
+    assert silence(MlePlan.model_validate({**PLAN, "call_seconds": 60})) == 300
 
 
 def test_trees_when_they_have_other_operators_are_other_agents() -> None:
