@@ -17,7 +17,7 @@ ALFWORLD_WHEELS ?=
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-mle demo-mle-chain alfworld demo-alfworld demo-transplant test test-all check lint format type acceptance architecture base-image boards build clean links
+.PHONY: help demo demo-mle demo-mle-chain alfworld demo-alfworld demo-transplant test test-all check lint format type acceptance architecture base-image boards prompts build clean links
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -128,6 +128,9 @@ acceptance: $(VENV)/.dev ## Measure every promise (REDUCED=1: small; ONLY=word, 
 
 architecture: $(VENV)/.dev ## Draw the floors of docs/architecture.md anew, and list the files that calls enter
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m architecture
+
+prompts: $(VENV)/.dev ## Write docs/prompts.md anew: what agents are told, beside what their originals tell
+	@PYTHONPATH=tests:tests/support $(BIN)/python -m prompts_page
 
 base-image: $(VENV)/.dev ## Make a base image for the sandbox of this Python, where none can be pulled
 	@$(BIN)/python tests/support/base_image.py

@@ -34,13 +34,13 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.chain.deps import Browse, ChainDeps, ChainPrompts, Instructions
-from langgraft.nodes.chain.perform import CHANGING, performer
+from langgraft.nodes.chain.perform import CHANGING, performer, repeater
 from langgraft.nodes.chain.step import act_node, think_node
 from langgraft.nodes.chain.stuck import OnStuck, after_thinking, after_watching, watch_node
 from langgraft.nodes.chain.tools import Schema, tool_schemas
 from langgraft.nodes.chain.visible_history import Condenser, ObservationMasking, ObservationTrimming
 from langgraft.nodes.competition_run import Gpus
-from langgraft.nodes.dialogue import ChatModel, Model, chat_model
+from langgraft.nodes.dialogue import ChatModel, Model, chat_model, takes_one_call
 from langgraft.nodes.node import Node
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
@@ -80,6 +80,7 @@ def build_chain_agent(
     limits: RunLimits = CHAIN_LIMITS,
     prices: TokenPrices | None = None,
     seconds: float = 7200.0,
+    soft_seconds: float | None = None,
     use_all_time: bool = True,
     context: int | None = None,
     condensers: Sequence[Condenser] | None = None,
@@ -109,6 +110,8 @@ def build_chain_agent(
     `model`            calls tools                     -              gpt-4o          any
     `feedback_model`   diagnoses failures, answers     the agent's    -               -
                        what memory asks                model
+    `soft_seconds`     after which a command goes on   `None`         no              120, 10
+                       as a job
     `limits`           steps, hours, dollars           500, 24, none  500, 24, none   500, -, none
     `seconds`          wall clock of one execution     7200           86400           10, soft
     `use_all_time`     asked to use all steps and      `True`         yes             -
@@ -153,6 +156,8 @@ def build_chain_agent(
             finish when it sees nothing left that is worth trying.
         prices: What tokens cost, where `limits` has dollars.
         seconds: Of wall clock, for one execution.
+        soft_seconds: After which a command of `run_bash` goes on as a job, which the agent can look
+            at, send input or interrupt (tool `job`); `None` waits for it, for `seconds` at most.
         context: A prompt that is estimated to be longer is made shorter before it is sent. A model
             that says so itself is heard in any case.
         condensers: Applied to what the agent sees, in order; `None` takes
@@ -184,12 +189,15 @@ def build_chain_agent(
     feedback = chat_model(feedback_model, "`feedback_model` of build_chain_agent") or model
     check_limits(limits, prices)
     _check(seconds, context, recoveries)
+    if soft_seconds is not None:
+        check_seconds(soft_seconds, "soft_seconds")
     sample_file(competition)
     needs = memory_needs(memory, learn=learn)
     folder = None if folder is None else Path(folder)
     workspaces = Workspaces(
         sandbox,
-        performer(competition),
+        performer(competition, soft_seconds),
+        repeat=repeater(competition, soft_seconds),
         changing=CHANGING,
         metric=competition.grader.name,
         preload=preload,
@@ -205,9 +213,12 @@ def build_chain_agent(
         gpus,
         tuple(weights),
     )
-    prompts, tools = prompts or ChainPrompts(), tool_schemas(browse=browse is not None)
+    prompts, tools = (
+        prompts or ChainPrompts(),
+        tool_schemas(browse=browse is not None, jobs=soft_seconds is not None),
+    )
     names = package_names(packages)
-    instructions = Instructions(prompts, competition.description, names, use_all_time)
+    instructions = Instructions(prompts, competition.description, names, use_all_time, soft_seconds)
     shown = _CONDENSERS if condensers is None else tuple(condensers)
     deps = ChainDeps(run, instructions, tools, shown, context, browse)
 
@@ -269,13 +280,14 @@ def _teach(graph: Graph, deps: ChainDeps, teaching: Teaching) -> None:
 
 
 def _with_tools(model: Model, tools: Sequence[Schema]) -> Model:
-    """Bind the tools to a model.
+    """Bind the tools to a model, asking for one call a reply where its provider can.
 
     Raises:
         SettingsError: It calls none.
     """
+    one: dict[str, Any] = {"parallel_tool_calls": False} if takes_one_call(model) else {}
     try:
-        return cast("BaseChatModel", model).bind_tools(tools)
+        return cast("BaseChatModel", model).bind_tools(tools, **one)
     except (AttributeError, NotImplementedError) as error:
         msg = (
             f"{type(model).__name__} calls no tools, which is how the chain agent acts: give a"

@@ -165,7 +165,8 @@ def build_tree_agent(
         gpus: Of a program, as the sandbox was made; prompts name them.
         weights: Names of pretrained weights that programs find, as the sandbox was made; prompts name
             them.
-        prompts: `None` takes those that ship.
+        prompts: `None` takes `TreePrompts()`, which ask as AIDE's do; `CurrentTreePrompts()` of
+            `langgraft.nodes.search` asks and tells more.
         checkpointer: Any LangGraph checkpointer.
         clock: Seconds that go on.
         name: Name of the graph in traces.

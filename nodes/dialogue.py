@@ -9,9 +9,11 @@ their calls has a sample's name (`langgraft.nodes.node.SAMPLE`), and a failure o
 response of its own rather than the end of a run.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from inspect import signature
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, overload
 
 from langchain.chat_models import init_chat_model
@@ -43,7 +45,13 @@ NO_MODEL: Final = "there is no model to ask"
 """Failure of a response where there is nobody to ask."""
 UNREADABLE: Final = "unreadable"
 """Failure of a reply whose call has arguments that are JSON and no object: no message can hold it."""
+CUT_SHORT: Final = "the reply was cut off where the longest possible one ends: say less"
+"""What a model is told of a reply that is truncated, beside what is wrong with it."""
 _OVERFLOW: Final = "context_length"
+_TRUNCATED: Final = frozenset(
+    {"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"}
+)
+"""Why a reply ended, in providers' words, in lower case."""
 _MESSAGES: Final = ("AIMessage", "AIMessageChunk")
 
 
@@ -102,6 +110,21 @@ def chat_model(model: ChatModel | None, what: str) -> Model | None:
             f" 'openai:gpt-4.1-mini', got {model!r:.80}: {reason}"
         )
         raise SettingsError(msg) from error
+
+
+def takes_one_call(model: object) -> bool:
+    """Say whether a model can be bound to tools with `parallel_tool_calls=False`.
+
+    That is so where its class names the parameter, as OpenAI's family does; OpenAI's own models
+    that only reason (o1, o3, o4) refuse it.
+    """
+    bind: Any = getattr(type(model), "bind_tools", None)
+    if bind is None or "parallel_tool_calls" not in signature(bind).parameters:
+        return False
+    return not _REASONS.fullmatch(str(getattr(model, "model_name", "")))
+
+
+_REASONS: Final = re.compile(r"(?:.*/)?o\d(?:-.*)?")
 
 
 @checked
@@ -179,7 +202,7 @@ def read_response(message: BaseMessage) -> Response:
     """Read a message: its text, or why there is none."""
     metadata: Any = message.response_metadata
     failure = metadata.get("failure")
-    reason = metadata.get("finish_reason") or metadata.get("stop_reason")
+    reason = _ended_by(metadata)
     if isinstance(failure, dict):
         parts = [str(failure.get(key) or "") for key in ("reason", "detail")]
         why = encodable(": ".join(filter(None, parts)))[:FAILURE_SHOWN] or "no reply"
@@ -190,4 +213,12 @@ def read_response(message: BaseMessage) -> Response:
         return Response("", f"refusal: {encodable(refusal)}"[:FAILURE_SHOWN], message=message)
     if not text.strip() and reason == "content_filter":
         return Response("", "content_filter", message=message)
-    return Response(text, cut=reason in ("length", "max_tokens"), message=message)
+    return Response(text, cut=reason in _TRUNCATED, message=message)
+
+
+def _ended_by(metadata: Any) -> str:
+    """Return why a reply ended: in the field of chat completions, of Anthropic's, or of responses."""
+    incomplete = metadata.get("incomplete_details")
+    detail = incomplete.get("reason") if isinstance(incomplete, dict) else None
+    reason = metadata.get("finish_reason") or metadata.get("stop_reason") or detail
+    return str(reason or "").lower()

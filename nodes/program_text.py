@@ -29,7 +29,7 @@ from langgraft._core.untrusted import parse_program
 from langgraft.environments.sandboxes.programs import ExecutionResult
 from langgraft.environments.sandboxes.result_text import span
 from langgraft.memory.model import strip_block
-from langgraft.nodes.dialogue import Dialogue, Request
+from langgraft.nodes.dialogue import CUT_SHORT, Dialogue, Request
 from langgraft.nodes.replies import encodable, in_turns
 from langgraft.nodes.structured import REPLY_SHOWN
 
@@ -122,7 +122,7 @@ def asking_for_program(
         found = read_program(response.text)
         if found.code and not found.problem:
             return ProgramReply(found, "ok", call)
-        why = f"{found.problem}, and the reply was cut off" if response.cut else found.problem
+        why = f"{found.problem}, and {CUT_SHORT}" if response.cut else found.problem
         best = found if found.code or not best.code else best
         shown = AIMessage(response.text[:REPLY_SHOWN])
         asked = in_turns([*question, shown, HumanMessage(repair.render(problem=why))])

@@ -6,21 +6,28 @@
     answer.problems  # what was wrong with the reply that was used, or with the last one
     answer.calls     # 1, or 2 where a repair was asked for
 
-No tool calling and no provider's JSON mode is needed, so any chat model will do. What a model says
+No tool calling and no provider's JSON mode is needed, so any chat model will do; `held_to` has a
+provider that holds its models to a schema do so. What a model says
 is untrusted: text around the JSON, fences, lone surrogates, numbers that are not finite, nesting
 without end and quoted memory do no harm. What calling the model raises is not caught: a model that
 cannot be reached has not given a bad answer.
 """
 
-from collections.abc import Callable, Sequence
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeAlias, TypeVar
+from inspect import signature
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import TypeAdapter, ValidationError
 
-from langgraft.nodes.dialogue import NO_MODEL, Dialogue, Request
+from langgraft._core.arguments import checked
+from langgraft._core.errors import InputError
+from langgraft.nodes.dialogue import CUT_SHORT, NO_MODEL, Dialogue, Model, Request, Response
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import cleaned, encodable, entries_of_cut_list, in_turns, json_values
 
@@ -87,16 +94,70 @@ def asking(
     reply = yield Request(list(messages), what)
     if reply.failure == NO_MODEL:
         return Answer(None, (NO_MODEL,), 0)
-    first = read_reply(reply.text, read)
+    said = _said(reply)
+    first = read_reply(said, read)
     if not first.problems:
         return first
-    problems = "\n".join(f"- {problem}" for problem in first.problems)
+    told = (*first.problems, CUT_SHORT) if reply.cut else first.problems
+    problems = "\n".join(f"- {problem}" for problem in told)
     correction = HumanMessage(shipped("repair").render(problems=problems))
-    shown = AIMessage(reply.text[:REPLY_SHOWN])
+    shown = AIMessage(said[:REPLY_SHOWN])
     corrected = yield Request(in_turns([*messages, shown, correction]), what)
-    second = read_reply(corrected.text, read)
+    second = read_reply(_said(corrected), read)
+    if second.value is None and corrected.cut:
+        second = replace(second, problems=(*second.problems, CUT_SHORT))
     worse = second.value is None and first.value is not None
     return replace(first if worse else second, calls=2)
+
+
+def _said(reply: Response) -> str:
+    """Return the text of a reply; of one that fills in a schema instead, what it filled in."""
+    calls = getattr(reply.message, "tool_calls", None)
+    if reply.text.strip() or not calls:
+        return reply.text
+    return json.dumps(calls[0]["args"], ensure_ascii=False)
+
+
+@checked
+def held_to(model: Model, name: str, fields: Mapping[str, Any], described: str) -> Model:
+    """Return a model that its provider holds to a schema, or the model itself where none does.
+
+    It is asked by a call of a tool, with all fields required. That is done where the class of the
+    model names `strict` for its tools and no server of one's own is meant, which may know neither.
+    Where the provider refuses the request, the model is asked without.
+
+    Args:
+        model: Any chat model.
+        name: Of the tool.
+        fields: JSON schemas of the fields, by name.
+        described: What the tool is for.
+    """
+    inner = getattr(model, "inner", model)
+    bind: Any = getattr(type(inner), "bind_tools", None)
+    own = getattr(inner, "openai_api_base", None) is not None
+    if bind is None or own or "strict" not in signature(bind).parameters:
+        return model
+    schema = {
+        "type": "object",
+        "properties": dict(fields),
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+    function = {"name": name, "description": described, "parameters": schema, "strict": True}
+    tool = {"type": "function", "function": function}
+    try:
+        bound: Model = cast("BaseChatModel", model).bind_tools(
+            [tool], tool_choice=name, strict=True
+        )
+    except NotImplementedError:
+        return model
+    return bound.with_fallbacks([model], exceptions_to_handle=(InputError, *_refusals()))
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """Return what clients raise for a request that a provider does not take."""
+    client = sys.modules.get("openai")
+    return () if client is None else (client.BadRequestError,)
 
 
 def typed(kind: type[T] | TypeAdapter[T], objection: Callable[[T], str] | None = None) -> Reader[T]:

@@ -68,7 +68,7 @@ from langgraft.benchmarks.harness.study import (
 )
 from langgraft.nodes.node import SAMPLE
 
-TIMEOUT_SECONDS = 300.0
+TIMEOUT_SECONDS: Final = 300.0
 """How long a server may stay silent within one call, by default."""
 
 T = TypeVar("T")
@@ -223,14 +223,25 @@ class MeteredChatModel(BaseChatModel):
         tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
         *,
         tool_choice: str | None = None,
+        parallel_tool_calls: bool | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Bind tools as the inner model does.
+
+        Args:
+            tools: What it may call.
+            tool_choice: What it has to call.
+            parallel_tool_calls: Left out where the inner model does not take it.
+            kwargs: Others that the inner model takes.
 
         Raises:
             NotImplementedError: The inner model takes no tools, or binds them in another way
                 than by call settings.
         """
+        from langgraft.nodes.dialogue import takes_one_call  # noqa: PLC0415  (loads `langchain`)
+
+        if parallel_tool_calls is not None and takes_one_call(self.inner):
+            kwargs["parallel_tool_calls"] = parallel_tool_calls
         bound = self.inner.bind_tools(tools, tool_choice=tool_choice, **kwargs)
         if not isinstance(bound, RunnableBinding) or bound.bound is not self.inner:
             msg = f"{self._label()}: its way of binding tools cannot be wrapped"
@@ -397,6 +408,14 @@ def _endpoint(inner: BaseChatModel, base_url: str | None) -> str | None:
     return str(url).rstrip("/") if url else None
 
 
+def silence(plan: Plan) -> float:
+    """Return the seconds a server may stay silent: as long as a call, where that is more than usual.
+
+    A reply that is not streamed comes whole, after all that a model reasons before it.
+    """
+    return plan.call_seconds if plan.call_seconds > CALL_SECONDS else TIMEOUT_SECONDS
+
+
 RESPONSES: Final = "responses.sqlite"
 """File of a run directory that keeps the replies of a real model."""
 
@@ -418,6 +437,7 @@ def real_model(
         temperature=plan.temperature,
         max_tokens=plan.max_tokens,
         settings=plan.model_settings,
+        timeout=silence(plan),
         call_seconds=plan.call_seconds,
         reply_bytes=plan.reply_bytes,
         responses=responses,

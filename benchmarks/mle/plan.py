@@ -83,10 +83,14 @@ class MlePlan(Plan):
     """The model that reviews and diagnoses (Table 6: GPT-4.1); `None`: `model`."""
     feedback_base_url: ServerUrl | None = None
     """Where its server listens; `None`: where that of `model` does."""
+    call_seconds: float = Field(default=1800.0, gt=0, exclude=True)
+    """How long one call of a real model may take in all, and its server be silent, in seconds: a model
+    that reasons writes nothing for minutes. It decides no result."""
     temperature: float = Field(default=0.5, ge=0, allow_inf_nan=False)
     """Sampling temperature (AIDE's default; reasoning models such as o3 take 1 alone)."""
     max_tokens: int = Field(default=16384, ge=1)
-    """Most tokens a reply may have: a whole program, and what a model reasons before it."""
+    """Most tokens a reply may have: a whole program, and what a model reasons before it (gpt-4o
+    writes no more; o3 may have reasoned as much before it writes: an agent's section can say more)."""
     memory_tokens: int | None = Field(default=None, ge=0)
     """Room for recalled text, in tokens; `None` sets no limit."""
     sandbox: Literal["docker", "subprocess"] = "docker"
@@ -200,7 +204,7 @@ class MlePlan(Plan):
     def _one_each(cls, agents: tuple[AgentSettings, ...]) -> tuple[AgentSettings, ...]:
         names = [each.label for each in agents]
         if len(set(names)) < len(names):
-            msg = f"each agent may be given once, and the tree once with each policy, got {names}"
+            msg = f"each agent may be given once, and the tree once with each policy and operators, got {names}"
             raise ValueError(msg)
         return agents
 

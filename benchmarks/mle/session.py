@@ -6,6 +6,7 @@ itself is, and its memory.
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
@@ -15,7 +16,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.execute import in_thread
-from langgraft.benchmarks.harness.models import make_model, sharing
+from langgraft.benchmarks.harness.models import make_model, sharing, silence
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
     BankPlace,
@@ -176,8 +177,8 @@ def models_of(plan: MlePlan, agent: AgentSettings, model: BaseChatModel) -> Mode
     """
     acting, feedback = _acting(plan, agent), _feedback(plan, agent)
     return (
-        model if acting is None else _made(plan, agent, acting, model),
-        None if feedback is None else _made(plan, agent, feedback, model),
+        model if acting is None else _made(plan, acting, model),
+        None if feedback is None else _made(plan, feedback, model),
     )
 
 
@@ -190,41 +191,63 @@ def check_models(plan: MlePlan) -> None:
     for agent in plan.agents:
         for named in (_acting(plan, agent), _feedback(plan, agent)):
             if named is not None:
-                _made(plan, agent, named, None)
+                _made(plan, named, None)
 
 
-_Named: TypeAlias = tuple[str, str | None]
-"""A model's name, and where its server listens."""
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A model, where its server listens, and how it is asked."""
+
+    name: str
+    url: str | None
+    temperature: float
+    max_tokens: int
 
 
 def _acting(plan: MlePlan, agent: AgentSettings) -> _Named | None:
     """Return the model that acts, unless it is that of the plan."""
     if plan.model == SIMULATED:
         return None
-    if agent.model is None and plan.temperature_of(agent) == plan.temperature:
-        return None
-    return agent.model or plan.model, agent.base_url or plan.base_url
+    own = _as_it_acts(plan, agent)
+    of_plan = _Named(plan.model, plan.base_url, plan.temperature, plan.max_tokens)
+    return own if agent.model is not None or own != of_plan else None
+
+
+def _as_it_acts(plan: MlePlan, agent: AgentSettings) -> _Named:
+    return _Named(
+        agent.model or plan.model,
+        agent.base_url or plan.base_url,
+        plan.temperature_of(agent),
+        agent.max_tokens or plan.max_tokens,
+    )
 
 
 def _feedback(plan: MlePlan, agent: AgentSettings) -> _Named | None:
-    """Return the model for feedback, unless it is the one that acts."""
+    """Return the model for feedback, unless it is the one that acts, asked in the same way."""
+    if plan.model == SIMULATED:
+        return None
+    acting = _as_it_acts(plan, agent)
+    temperature = agent.feedback_temperature
+    if temperature is None:
+        temperature = acting.temperature
     for named in (agent, plan):
         if named.feedback_model is not None:
-            return named.feedback_model, named.feedback_base_url or plan.base_url
-    return None
+            url = named.feedback_base_url or plan.base_url
+            tokens = agent.feedback_max_tokens or plan.max_tokens
+            return _Named(named.feedback_model, url, temperature, tokens)
+    tokens = agent.feedback_max_tokens or acting.max_tokens
+    same = replace(acting, temperature=temperature, max_tokens=tokens)
+    return None if same == acting else same
 
 
-def _made(
-    plan: MlePlan, agent: AgentSettings, named: _Named, model: BaseChatModel | None
-) -> BaseChatModel:
-    name, url = named
-    temperature = plan.temperature_of(agent)
+def _made(plan: MlePlan, named: _Named, model: BaseChatModel | None) -> BaseChatModel:
     made = make_model(
-        name,
-        base_url=url,
-        temperature=temperature,
-        max_tokens=plan.max_tokens,
+        named.name,
+        base_url=named.url,
+        temperature=named.temperature,
+        max_tokens=named.max_tokens,
         settings=plan.model_settings,
+        timeout=silence(plan),
         call_seconds=plan.call_seconds,
         reply_bytes=plan.reply_bytes,
     )

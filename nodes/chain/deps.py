@@ -22,9 +22,9 @@ from langchain_core.messages import (
 )
 
 from langgraft._core.texts import Prompt
-from langgraft.environments.sandboxes.result_text import trimmed
+from langgraft.environments.sandboxes.result_text import span, trimmed
 from langgraft.memory.recall import count_tokens_approximately
-from langgraft.nodes.chain.tools import FINISH, Schema
+from langgraft.nodes.chain.tools import FINISH, JOB, Schema
 from langgraft.nodes.chain.visible_history import (
     AgentTurn,
     Condenser,
@@ -51,7 +51,11 @@ _CALLABLE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 class ChainPrompts(PromptSet):
     """The prompts of the chain agent, each with the placeholders that it may have."""
 
-    system: Prompt = prompt_field("chain_system", "ending")
+    system: Prompt = prompt_field("chain_system", "ending shell")
+    shell: Prompt = prompt_field("chain_shell")
+    """What becomes `$shell`."""
+    shell_of_jobs: Prompt = prompt_field("chain_shell_of_jobs", "soft_seconds job")
+    """What becomes `$shell` where commands that take long go on."""
     task: Prompt = prompt_field("chain_task", "task memory data packages")
     """Begins each attempt."""
     bounds: Prompt = prompt_field("bounds", BOUNDS)
@@ -86,12 +90,20 @@ class Instructions:
     packages: Sequence[str]
     use_all_time: bool = True
     """Whether the agent is asked to use all its steps and time, or may finish before."""
+    soft_seconds: float | None = None
+    """After which a command goes on as a job; `None`: it is waited for."""
 
     def system(self) -> str:
         """Return what the model is, and how it works."""
         prompts = self.prompts
         ending = prompts.use_all_time if self.use_all_time else prompts.may_finish
-        return prompts.system.render(ending=ending.render(finish=FINISH).strip()).strip()
+        shell = prompts.shell.render()
+        if self.soft_seconds is not None:
+            shell = prompts.shell_of_jobs.render(soft_seconds=span(self.soft_seconds), job=JOB)
+        text = prompts.system.render(
+            ending=ending.render(finish=FINISH).strip(), shell=shell.strip()
+        )
+        return text.strip()
 
     def first(self, data: str, memory: str, *, room: int | None = None) -> str:
         """Return the message that an attempt begins with.

@@ -4,12 +4,13 @@ What a file was before `edit_file` changed it is kept in the workspace itself, s
 which is built anew can take changes back, too.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from langgraft.environments.competitions.competition import Competition
-from langgraft.nodes.chain.tools import EDIT_FILE, RUN_BASH, RUN_PYTHON, VALIDATE_SUBMISSION
+from langgraft.nodes.chain.tools import EDIT_FILE, JOB, RUN_BASH, RUN_PYTHON, VALIDATE_SUBMISSION
 from langgraft.nodes.workbench.files import (
     ToolError,
     inside,
@@ -18,17 +19,19 @@ from langgraft.nodes.workbench.files import (
     writable_path,
     writing,
 )
-from langgraft.nodes.workbench.log import Action
+from langgraft.nodes.workbench.log import Action, Observation
 from langgraft.nodes.workbench.performing import (
     KernelProgram,
     Performed,
     Performer,
     perform_cell,
     perform_command,
+    perform_job,
 )
+from langgraft.nodes.workbench.sessions import Repeater
 from langgraft.nodes.workbench.submit import perform_validation
 
-CHANGING: Final = frozenset({RUN_BASH, RUN_PYTHON, EDIT_FILE})
+CHANGING: Final = frozenset({RUN_BASH, RUN_PYTHON, EDIT_FILE, JOB})
 """Actions that may change a workspace."""
 IN_WORKSPACE: Final = CHANGING | {VALIDATE_SUBMISSION}
 """Actions that need one."""
@@ -39,11 +42,23 @@ _AROUND: Final = 4
 _LONGEST_LINE: Final = 2_000
 
 
-def performer(competition: Competition) -> Performer:
-    """Return what does the chain agent's actions."""
+def performer(competition: Competition, soft_seconds: float | None = None) -> Performer:
+    """Return what does the chain agent's actions.
+
+    Args:
+        competition: Whose data there is.
+        soft_seconds: After which a command goes on as a job; `None`: it is waited for.
+    """
 
     def perform(action: Action) -> KernelProgram[Performed]:
         arguments = action.arguments
+        if action.name == JOB and soft_seconds is not None:
+            wait = arguments.get("wait")
+            asked = min(wait, soft_seconds) if isinstance(wait, int) else soft_seconds
+            return (yield from perform_job(arguments, wait=asked))
+        if action.name == RUN_BASH and soft_seconds is not None:
+            line = {"line": str(arguments["command"])}
+            return (yield from perform_job(line, wait=soft_seconds))
         if action.name == RUN_BASH:
             return (yield from perform_command(str(arguments["command"])))
         if action.name == RUN_PYTHON:
@@ -53,6 +68,24 @@ def performer(competition: Competition) -> Performer:
         return (yield from perform_validation(competition))
 
     return perform
+
+
+def repeater(competition: Competition, soft_seconds: float | None = None) -> Repeater:
+    """Return what does the chain agent's actions again, where a workspace is built anew.
+
+    A job that had ended when it was looked at is waited for until it ends, and any other is not.
+    """
+    perform = performer(competition, soft_seconds)
+
+    def repeat(action: Action, before: Observation) -> KernelProgram[Performed]:
+        if soft_seconds is None or action.name not in (RUN_BASH, JOB):
+            return (yield from perform(action))
+        ask = action.arguments
+        if action.name == RUN_BASH:
+            ask = {"line": str(ask["command"])}
+        return (yield from perform_job(ask, wait=0.0 if before.running else math.inf))
+
+    return repeat
 
 
 def perform_edit(arguments: Mapping[str, Any], data: Path) -> KernelProgram[Performed]:

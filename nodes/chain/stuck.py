@@ -132,6 +132,8 @@ def _act(turn: AgentTurn) -> tuple[str, str]:
 
 def _pair(turn: AgentTurn) -> tuple[str, str, str]:
     seen = turn.observation
+    if seen is not None and seen.running:  # who waits for a job does not go in circles
+        return *_act(turn), str(turn.action.id)
     return *_act(turn), "" if seen is None else same_text(seen.text)
 
 

@@ -1,12 +1,13 @@
 """The tools of the chain agent: what a model is offered, and which action its reply asks for."""
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from langchain_core.messages import BaseMessage
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from langgraft._core.arguments import describe_validation
 from langgraft.nodes.dialogue import UNREADABLE, Response
@@ -15,6 +16,7 @@ from langgraft.nodes.workbench.log import INVALID, MESSAGE, keepable
 
 RUN_BASH: Final = "run_bash"
 RUN_PYTHON: Final = "run_python"
+JOB: Final = "job"
 EDIT_FILE: Final = "edit_file"
 VALIDATE_SUBMISSION: Final = "validate_submission"
 THINK: Final = "think"
@@ -33,8 +35,38 @@ Schema: TypeAlias = dict[str, Any]
 """A tool as chat models are sent it (OpenAI's form, which LangChain's models all take)."""
 
 
+_WHOLE: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
+
+
+def _whole(value: Any) -> Any:
+    """Return the number that a text, or a float without a fraction, is; nothing is rounded."""
+    if isinstance(value, str) and _WHOLE.fullmatch(value.strip()):
+        return int(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)
+    return value
+
+
+_EXACT: Final = 2**53
+"""From here on a float may stand for several whole numbers."""
+
+
+def _read(value: Any) -> Any:
+    """Return the list or object that a text of JSON is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        read = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return read if isinstance(read, list | dict) else value
+
+
+_Whole: TypeAlias = Annotated[int, BeforeValidator(_whole)]
+
+
 class _Arguments(BaseModel):
-    # Strict: what a model sent is what the log says it did. `"3"` is no number of a line.
+    # Strict: what a model sent is what the log says it did, but for numbers and lists as texts.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
@@ -57,6 +89,21 @@ class RunPython(_Arguments):
     code: str = Field(description="The code.")
 
 
+class Job(_Arguments):
+    """See what a command that goes on as a job has printed since you last looked.
+
+    It waits until the job ends, or for so many seconds. It can send the job a line of input before, or
+    interrupt it.
+    """
+
+    job: _Whole = Field(description="Number of the job.")
+    wait: _Whole | None = Field(
+        None, description="Seconds to wait at most; left out, as long as for a new command."
+    )
+    input: str | None = Field(None, description="A line for its standard input.")
+    interrupt: bool | None = Field(None, description="True ends it, as Ctrl-C does.")
+
+
 class EditFile(_Arguments):
     """View or change a text file of the working folder.
 
@@ -77,10 +124,10 @@ class EditFile(_Arguments):
         None,
         description="For `str_replace`: what takes its place. For `insert`: what is put in.",
     )
-    insert_line: int | None = Field(
+    insert_line: _Whole | None = Field(
         None, description="For `insert`: the line after which it goes; 0 is the beginning."
     )
-    view_range: list[int] | None = Field(
+    view_range: Annotated[list[_Whole] | None, BeforeValidator(_read)] = Field(
         None,
         description="For `view`: first and last line, counted from 1; -1 as last is the end.",
     )
@@ -114,6 +161,7 @@ class Browse(_Arguments):
 ARGUMENTS: Final[dict[str, type[BaseModel]]] = {
     RUN_BASH: RunBash,
     RUN_PYTHON: RunPython,
+    JOB: Job,
     EDIT_FILE: EditFile,
     VALIDATE_SUBMISSION: ValidateSubmission,
     THINK: Think,
@@ -123,13 +171,15 @@ ARGUMENTS: Final[dict[str, type[BaseModel]]] = {
 """What each tool takes."""
 
 
-def tool_schemas(*, browse: bool = False) -> list[Schema]:
+def tool_schemas(*, browse: bool = False, jobs: bool = False) -> list[Schema]:
     """Return the tools as `bind_tools` takes them.
 
     Args:
         browse: Whether the agent has something to read the web with.
+        jobs: Whether commands that take long go on as jobs.
     """
-    offered = (name for name in ARGUMENTS if browse or name != BROWSE)
+    there = {BROWSE: browse, JOB: jobs}
+    offered = (name for name in ARGUMENTS if there.get(name, True))
     return [_schema(name, ARGUMENTS[name]) for name in offered]
 
 

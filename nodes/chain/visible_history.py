@@ -225,20 +225,27 @@ class ObservationTrimming:
 class ObservationMasking:
     """Shows the newest observations, and of older ones only that they were there.
 
-    (OpenHands 0.62 has it as `observation_masking`, with 100.)
+    They are masked a block at a time, so that what a prompt begins with stays the same for `block`
+    steps and providers find it in their caches. (OpenHands 0.62 has it as `observation_masking`,
+    with 100, and masks one more at each step.)
     """
 
     keep: int = 100
+    """Observations that are shown at least."""
+    block: int = 25
+    """Observations that are masked at once; up to so many more than `keep` are shown meanwhile."""
 
     def __post_init__(self) -> None:
         check_whole("ObservationMasking: keep", self.keep, 1)
+        check_whole("ObservationMasking: block", self.block, 1)
 
     def __call__(self, parts: Sequence[HistoryPart]) -> Sequence[HistoryPart]:
         """Mask the older observations."""
         seen = [
             part for part in parts if isinstance(part, AgentTurn) and part.observation is not None
         ]
-        older = {turn.action.id for turn in seen[: -self.keep]}
+        masked = max(len(seen) - self.keep, 0) // self.block * self.block
+        older = {turn.action.id for turn in seen[:masked]}
         return [_masked(part) if part.action.id in older else part for part in parts]
 
 

@@ -10,7 +10,14 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
-from langgraft.nodes.dialogue import Dialogue, Model, Request, Response, dialogue_node
+from langgraft.nodes.dialogue import (
+    CUT_SHORT,
+    Dialogue,
+    Model,
+    Request,
+    Response,
+    dialogue_node,
+)
 from langgraft.nodes.mlab.consult import said_action, summarizing
 from langgraft.nodes.mlab.deps import (
     LONGEST_SHOWN,
@@ -131,7 +138,7 @@ def _problem(response: Response, reply: Reply) -> str:
     if response.failure:
         return f"the model gave none: {response.failure}"
     if reply.problem and response.cut:
-        return f"{reply.problem}, and the reply was cut off"
+        return f"{reply.problem}, and {CUT_SHORT}"
     return reply.problem
 
 

@@ -18,7 +18,13 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
     from langgraft.nodes.node import SAMPLE
-    from langgraft.nodes.search.deps import TreeInput, TreeOutput, TreePrompts, TreeState
+    from langgraft.nodes.search.deps import (
+        CurrentTreePrompts,
+        TreeInput,
+        TreeOutput,
+        TreePrompts,
+        TreeState,
+    )
     from langgraft.nodes.search.evolution import EvolutionPolicy
     from langgraft.nodes.search.journal import Journal, JournalNode, Search, read_search
     from langgraft.nodes.search.memory import read_best
@@ -30,6 +36,7 @@ __all__ = [
     "SAMPLE",
     "AIDEPolicy",
     "Artifacts",
+    "CurrentTreePrompts",
     "EvolutionPolicy",
     "Expansion",
     "FolderArtifacts",
@@ -55,7 +62,7 @@ _MODULES = {
     "artifacts": ("Artifacts", "FolderArtifacts", "MemoryArtifacts"),
     "node": ("SAMPLE",),
     "search.memory": ("read_best",),
-    "search.deps": ("TreeInput", "TreeOutput", "TreePrompts", "TreeState"),
+    "search.deps": ("CurrentTreePrompts", "TreeInput", "TreeOutput", "TreePrompts", "TreeState"),
     "search.journal": ("Journal", "JournalNode", "Search", "read_search"),
     "search.evolution": ("EvolutionPolicy",),
     "search.policy": ("AIDEPolicy", "Expansion", "Progress", "SearchPolicy"),

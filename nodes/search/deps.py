@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias
 
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, override
 
 from langgraft._core.arguments import checked
 from langgraft._core.texts import Prompt
@@ -212,6 +212,38 @@ class TreePrompts(PromptSet):
     """Asks again for a program."""
     review: Prompt = prompt_field("tree_review", "task code output")
     diagnose: Prompt = prompt_field("diagnose", "code output analysis rules")
+
+    def levels(self, stage: Stage) -> Sequence[str]:
+        """Return how elaborate a program of a stage may be asked to be, the simplest first."""
+        del stage
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentTreePrompts(TreePrompts):
+    """Prompts that ask and tell more than AIDE's, after what AIRA found (arXiv:2507.02554).
+
+    The more there is already, the more elaborate the next idea is to be; an improvement is shown
+    what its parent reached and how long it ran, a repair how its parent came about.
+    """
+
+    draft: Prompt = prompt_field("tree_draft_current", "task attempts memory complexity rules data")
+    improve: Prompt = prompt_field(
+        "tree_improve_current",
+        "task attempts metric direction code output memory complexity rules data",
+    )
+    debug: Prompt = prompt_field(
+        "tree_debug_current", "task ancestors code output memory rules data"
+    )
+    draft_complexity: Prompt = prompt_field("tree_draft_complexity")
+    """What becomes `$complexity` of a draft: a line for each level, the simplest first."""
+    improve_complexity: Prompt = prompt_field("tree_improve_complexity")
+
+    @override
+    def levels(self, stage: Stage) -> Sequence[str]:
+        """Return the lines."""
+        by_stage = {"draft": self.draft_complexity, "improve": self.improve_complexity}
+        return by_stage[stage].text.splitlines() if stage in by_stage else ()
 
 
 @dataclass(frozen=True, slots=True)

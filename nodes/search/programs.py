@@ -45,7 +45,7 @@ from langgraft.nodes.search.deps import (
 )
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.policy import best_node
-from langgraft.nodes.structured import asking, typed
+from langgraft.nodes.structured import asking, held_to, typed
 
 NO_PROGRAM: Final = "the reply held no program"
 _NO_CODE: Final = "# There is no program: the reply held none."
@@ -90,8 +90,14 @@ def writing(messages: Sequence[BaseMessage], repair: Prompt) -> Dialogue[Written
     return Written(found.plan, found.code, why, reply.calls)
 
 
-def _rules(deps: SearchDeps, work: Work) -> str:
+_RAN: Final = re.compile(r"^It ran for ([^\n]*)\.$", re.MULTILINE)
+"""How long a program ran, as its output tells it."""
+
+
+def _rules(deps: SearchDeps, work: Work, parent: JournalNode | None) -> str:
     bounds = deps.bounds.text(deps.prompts.bounds, done=work["step"], spent=spent(work))
+    if parent is not None and (ran := _RAN.findall(parent.output)):
+        bounds = f"{bounds}\n- The previous solution ran for {ran[-1]}."
     packages = ", ".join(deps.packages)
     rules = deps.prompts.rules.render(folds=str(deps.folds), packages=packages, bounds=bounds)
     hint = f"{work['hint']}\n\n" if "hint" in work else ""
@@ -102,11 +108,12 @@ def _prompt(deps: SearchDeps, state: BranchState) -> str:
     work = state["work"]
     recalled = str(deps.read(work.get("recalled")).get("text", ""))
     parent, partner = (*deps.parents(state), None, None)[:2]
-    nodes = within(work.get("scope", "all"), deps.nodes(state["journal"]), work)
+    journal = deps.nodes(state["journal"])
+    nodes = within(work.get("scope", "all"), journal, work)
     shown = {
         "task": deps.competition.description.strip(),
         "memory": f"{recalled}\n" if recalled else "",
-        "rules": _rules(deps, work),
+        "rules": _rules(deps, work, parent),
         "attempts": summarize(nodes, lower_is_better=deps.lower_is_better),
         "data": deps.artifacts.read(state["preview"]).decode(),
         "code": _code(parent),
@@ -116,6 +123,9 @@ def _prompt(deps: SearchDeps, state: BranchState) -> str:
         "output": quotable(parent.output or "; ".join(parent.reasons))
         if parent is not None
         else "",
+        "direction": f"{'lower' if deps.lower_is_better else 'higher'} is better",
+        "complexity": complexity(deps.prompts.levels(work["stage"]), journal, work["parent_id"]),
+        "ancestors": ancestors(journal, work["parent_id"]),
     }
     prompts = deps.prompts
     by_stage = {
@@ -153,6 +163,50 @@ def within(scope: Scope, nodes: Sequence[JournalNode], work: Work) -> Sequence[J
     for node in reversed(nodes):
         line |= set(node.parent_ids) if node.id in line else set()
     return [node for node in nodes if node.id in line]
+
+
+_STEPS_OF_COMPLEXITY: Final = (2, 4)
+"""Programs from which on the next one is to be more elaborate, as in AIRA."""
+LONGEST_ANCESTRY: Final = 6_000
+"""Characters told of the repairs before a repair."""
+
+
+def complexity(levels: Sequence[str], nodes: Sequence[JournalNode], parent_id: str | None) -> str:
+    """Say how elaborate the next program is to be, the more so the more of its kind there are.
+
+    Args:
+        levels: What can be said, the simplest first; where nothing can, nothing is.
+        nodes: All programs of the search.
+        parent_id: What it is written from; `None` for a draft.
+    """
+    count = sum(node.parent_id == parent_id and node.partner_id is None for node in nodes)
+    at = sum(count >= least for least in _STEPS_OF_COMPLEXITY)
+    return levels[min(at, len(levels) - 1)] if levels else ""
+
+
+def ancestors(nodes: Sequence[JournalNode], parent_id: str | None) -> str:
+    """Tell how a failed program came about: it, and what failed before it, oldest first.
+
+    The chain ends at the last program that worked. Where not all fit, the newest stay.
+
+    Args:
+        nodes: All programs of the search.
+        parent_id: The failed program.
+    """
+    known = {node.id: node for node in nodes}
+    told: list[str] = []
+    room = LONGEST_ANCESTRY
+    node = known.get(parent_id or "")
+    while node is not None and node.is_buggy:
+        why = _cut(node.analysis) or "; ".join(node.reasons)
+        text = f"Plan: {_cut(node.plan)}\nWhat failed: {why}"
+        room -= len(text)
+        if room < 0:
+            told.append("(What came before is left out.)")
+            break
+        told.append(text)
+        node = known.get(node.parent_id or "")
+    return "\n\n".join(reversed(told))
 
 
 def summarize(
@@ -304,7 +358,16 @@ def review_node(deps: SearchDeps, model: Model) -> Node[BranchState]:
             review = Review(True, (reason,), None, "", "rules", reason, 0)
         return with_work(state, reviewed=deps.keep(asdict(review)))
 
-    return dialogue_node("review", model, begin, sample_name)
+    held = held_to(model, "submit_review", _REVIEW, "Says what came of the program.")
+    return dialogue_node("review", held, begin, sample_name)
+
+
+_REVIEW: Final[Mapping[str, Any]] = {
+    "is_bug": {"type": "boolean"},
+    "summary": {"type": "string"},
+    "metric": {"type": ["number", "null"]},
+}
+"""Fields of a review, as the prompt asks for them."""
 
 
 def reviewing(

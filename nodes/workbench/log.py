@@ -128,6 +128,8 @@ class Observation(_Event):
     allowed: float | None = None
     """Seconds it was given, where that is what ended it; a repetition gets as many."""
     oom: bool = False
+    running: bool = False
+    """A command goes on that the action started or looked at."""
     lost: Literal["", "kernel", "workspace"] = ""
     """What went with it: all variables, or with them all files that were not there at first."""
     metric: float | None = None

@@ -5,9 +5,12 @@ what the workspace holds, as it is done again where a workspace has to be built 
 """
 
 import glob
+import json
 import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
+from importlib.resources import files
+from signal import Signals
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from langgraft._core.effects import Call
@@ -21,6 +24,7 @@ from langgraft.memory.model import strip_block
 from langgraft.nodes.program_text import LONGEST_MESSAGE, raised_by, without_memory
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.tracebacks import parse_traceback
+from langgraft.nodes.workbench.job_program import MARK
 from langgraft.nodes.workbench.log import Action, Observation
 
 T = TypeVar("T")
@@ -30,6 +34,8 @@ KernelCall: TypeAlias = Callable[[Kernel, float], Call]
 KernelProgram: TypeAlias = Generator[KernelCall, Any, T]
 """Yields calls, and is sent what the kernel answered; what it refuses is raised at the `yield`."""
 
+_OF_CELL: Final = 30.0
+"""Seconds that a cell has beyond those that it waits for a job."""
 LONGEST_TEXT: Final = 64_000
 """Most characters kept of what came of an action: head and tail."""
 LONGEST_PROGRAM: Final = 400_000
@@ -62,6 +68,8 @@ class Performed:
     """Of what ran, if something did."""
     program: str = ""
     """The Python that ran."""
+    running: bool = False
+    """A command was started or looked at that goes on."""
     submission: Literal["valid", "invalid", "absent"] | None = None
     """What was found where a submission was looked at."""
 
@@ -130,6 +138,66 @@ def perform_command(line: str) -> KernelProgram[Performed]:
     )
 
 
+def perform_job(ask: Mapping[str, Any], *, wait: float) -> KernelProgram[Performed]:
+    """Run a command that goes on where it takes long, or look at one that does.
+
+    It is a process of the interpreter, and ends with it. What it prints is told as it comes, standard
+    error among the rest.
+
+    Args:
+        ask: `line`, of a command to start; or `job`, its number, with `input` and `interrupt`.
+        wait: Seconds to wait for its end.
+    """
+    result: ExecutionResult = yield lambda kernel, seconds: Call(
+        kernel.execute,
+        kernel.aexecute,
+        _job_cell({**ask, "wait": min(wait, seconds), "limit": seconds}),
+        seconds=seconds + _OF_CELL,
+    )
+    before, mark, written = result.stdout.rpartition(MARK)
+    if not mark:  # the interpreter was lost, or broken by what ran in it
+        return Performed(result=result)
+    told = json.loads(written)
+    if "unknown" in told:
+        there = ", ".join(map(str, told["unknown"])) or "none"
+        return Performed(f"Not done: there is no such job. Running: {there}.", failed=True)
+    printed = told["printed"]
+    if not told["ended"]:
+        number = told["job"]
+        text = f"{printed.rstrip()}\n\n[Job {number} goes on: see what comes of it with `job`.]"
+        return Performed(text.strip(), running=True)
+    if ask.get("interrupt"):
+        return Performed(f"{printed.rstrip()}\n\n[Job {told['job']} was interrupted.]".strip())
+    script = script_of(told["line"])
+    program = here_program(told["line"]) or ((yield from _source(script)) if script else "")
+    ended = replace(
+        result,
+        stdout=f"{before}{printed}",
+        duration=float(told["seconds"]),
+        exit_code=_as_in_a_shell(told["code"]),
+        signal=None if told["timed_out"] else _signal(told["code"]),
+        stopped="timeout" if told["timed_out"] else None,
+    )
+    return Performed(result=ended, program=program)
+
+
+def _job_cell(ask: Mapping[str, Any]) -> str:
+    source = files("langgraft.nodes.workbench").joinpath("job_program.py").read_text("utf-8")
+    names = f'{{"ASK": {dict(ask)!r}, "__name__": "jobs"}}'
+    return f'exec(compile({source!r}, "jobs", "exec"), {names})'
+
+
+def _as_in_a_shell(code: int) -> int:
+    return code if code >= 0 else 128 - code
+
+
+def _signal(code: int) -> str | None:
+    try:
+        return Signals(-code).name if code < 0 else None
+    except ValueError:
+        return f"signal {-code}"
+
+
 def perform_script(script: str, *arguments: str) -> KernelProgram[Performed]:
     """Run a Python script of the workspace."""
     program = yield from _source(script)
@@ -172,6 +240,7 @@ def observed(
         "id": action.id + 1,
         "cause": action.id,
         "program": encodable(performed.program),
+        "running": performed.running,
         "submission": performed.submission,
     }
     result = performed.result

@@ -15,7 +15,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft._core.errors import InputError, SandboxFailureError
@@ -30,6 +30,8 @@ from langgraft.nodes.workbench.performing import (
 )
 
 T = TypeVar("T")
+
+Repeater: TypeAlias = Callable[[Action, Observation], KernelProgram[Performed]]
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +52,7 @@ class Workspaces:
     Args:
         sandbox: Made with `inputs={"input": competition.input_dir}`.
         perform: Does an action; see `langgraft.nodes.workbench.performing`.
+        repeat: Does an action again that was observed before; `None`: as `perform` does.
         changing: Names of the actions that may change a workspace: those are done again.
         metric: The competition's name of its metric.
         preload: Modules imported by each kernel beforehand.
@@ -62,6 +65,7 @@ class Workspaces:
         sandbox: Sandbox,
         perform: Performer,
         *,
+        repeat: Repeater | None = None,
         changing: Collection[str],
         metric: str = "",
         preload: Sequence[str] = (),
@@ -71,6 +75,7 @@ class Workspaces:
         self.sandbox = sandbox
         self.seconds = seconds
         self._perform = perform
+        self._repeat: Repeater = repeat or (lambda action, _before: perform(action))
         self._changing = frozenset(changing)
         self._metric = metric
         self._preload = tuple(preload)
@@ -213,11 +218,13 @@ class Workspaces:
             if action.name not in self._changing:
                 continue
             allowed = before.allowed or self.seconds
-            performed = yield from self._on(kernel, _guarded(self._perform(action)), allowed)
+            repeating = _guarded(self._repeat(action, before))
+            performed = yield from self._on(kernel, repeating, allowed)
             again = self._observed(performed, action, allowed)
             if before.lost == "kernel" and not again.lost:
                 yield from self._on(kernel, run_cell(_END))
-            if again.text != before.text or again.lost != before.lost:
+            told = again.text != before.text and not before.running
+            if told or again.lost != before.lost:
                 logger.warning("event %d shows something else when it is done again", action.id)
 
     def _on(

@@ -202,7 +202,7 @@ def test_file_when_no_part_of_it_is_read_is_told_as_not_done(competition: Compet
     assert step.output == "Not done: no model gave an answer (the model said nothing)."
 
 
-@pytest.mark.parametrize(("room", "ended"), [(5800, "finished"), (3000, "context")])
+@pytest.mark.parametrize(("room", "ended"), [(6400, "finished"), (3000, "context")])
 def test_prompt_when_the_model_has_no_room_shows_less_until_nothing_is_left_to_cut(
     room: int, ended: str, competition: Competition
 ) -> None:

@@ -343,7 +343,7 @@ def test_prompts_when_a_program_is_asked_for_say_what_it_may_use(
         assert f"- Processors: 2; graphics processors: {said}.\n" in text
         assert "- Memory: 2,048 MiB for all processes" in text
         assert "the workspace: 512 MiB." in text
-        assert "- One execution: 60 seconds at most.\n" in text
+        assert "- One execution: 60 seconds at most, and never longer" in text
         assert f"- Steps: {3 - number} of 3 left, " in text
         assert "- Time: the run as a whole has no limit.\n" in text
         assert "(HF_HOME and TORCH_HOME are set): timm/net." in text

@@ -10,9 +10,9 @@ from langgraft._core.texts import Prompt
 from langgraft.nodes.chain.deps import ChainPrompts
 from langgraft.nodes.mlab.deps import MLABPrompts
 from langgraft.nodes.prompts import PromptSet
-from langgraft.nodes.search.deps import TreePrompts
+from langgraft.nodes.search.deps import CurrentTreePrompts, TreePrompts
 
-SETS = [TreePrompts, ChainPrompts, MLABPrompts]
+SETS = [TreePrompts, CurrentTreePrompts, ChainPrompts, MLABPrompts]
 
 
 @pytest.mark.parametrize("kind", SETS)

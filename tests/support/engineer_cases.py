@@ -47,7 +47,7 @@ def conversation(
         packages=PACKAGES,
     )
     messages: list[BaseMessage] = [
-        SystemMessage(prompt("chain_system").render(ending="")),
+        SystemMessage(prompt("chain_system").render(ending="", shell="")),
         HumanMessage(first),
     ]
     for at, (tool, arguments, said, seen) in enumerate(done):

@@ -74,6 +74,13 @@ class AgentSettings(BaseModel):
     """Where its server listens; `None`: where that of the plan's does."""
     temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Sampling temperature of both; `None`: that of the plan."""
+    feedback_temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Sampling temperature of what reviews, diagnoses and judges; `None`: `temperature`."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """Most tokens of a reply of the model that acts, what it reasons before it included; `None`:
+    that of the plan."""
+    feedback_max_tokens: int | None = Field(default=None, ge=1)
+    """Most tokens of a reply of the model for feedback; `None`: that of the plan."""
     steps: int = Field(ge=1)
     """How much a run may do: programs of a search, actions of the others."""
     seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
@@ -183,6 +190,10 @@ class TreeSettings(AgentSettings):
     policy: PolicySettings = PolicySettings(name="greedy")
     """What chooses the next program: `greedy` (AIDE's), `uct` or `evolution` (AIRA's). Each makes
     another agent of the plan: `tree`, `tree-uct`, `tree-evolution`."""
+    operators: Literal["published", "current"] = "published"
+    """What programs are asked for with: AIDE's prompts, which the paper's agents had, or prompts
+    that tell and ask more (after AIRA), a repair its chain of failures among it: that is a memory
+    of errors of its own. `current` makes another agent of the plan: `tree-current`."""
     folds: int = Field(default=5, ge=2)
     """Folds of cross-validation that programs are told of (AIDE's default)."""
     width: int = Field(default=1, ge=1)
@@ -200,8 +211,9 @@ class TreeSettings(AgentSettings):
     @property
     @override
     def label(self) -> str:
-        """`tree`, and the policy where it is another one than AIDE's."""
-        return self.name if self.policy.name == "greedy" else f"{self.name}-{self.policy.name}"
+        """`tree`, and policy and operators where they are others than AIDE's."""
+        policy = "" if self.policy.name == "greedy" else f"-{self.policy.name}"
+        return f"{self.name}{policy}{'-current' if self.operators == 'current' else ''}"
 
     def search_policy(self) -> "SearchPolicy":
         """Return the policy.
@@ -288,6 +300,9 @@ class ChainSettings(StepSettings):
     context: int | None = Field(default=None, ge=1)
     """Tokens that the model can take; above, what is oldest is left out. `None`: only when the
     model's server says that it is too much."""
+    soft_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Wall clock after which a command goes on as a job that the agent can look at and end (today's
+    OpenHands: 120, or 10 without output); `None`: commands are waited for, as MLE-bench has it."""
     on_stuck: Literal["stop", "recover"] = "stop"
     """What follows when it goes in circles: the run ends, as in OpenHands without anybody to ask,
     or goes on from before the circle, in a new attempt."""

@@ -185,6 +185,8 @@ class ChainAgent(StepAgent):
     title: ClassVar[str] = "chain of actions (OpenHands CodeAct)"
     prompts: ClassVar[tuple[str, ...]] = (
         "chain_system",
+        "chain_shell",
+        "chain_shell_of_jobs",
         "chain_task",
         "chain_continue",
         "chain_recovery",
@@ -207,6 +209,7 @@ class ChainAgent(StepAgent):
         return build_chain_agent(
             parts.model,
             context=section.context,
+            soft_seconds=section.soft_seconds,
             on_stuck=section.on_stuck,
             recoveries=section.recoveries,
             **parts.arguments(place),

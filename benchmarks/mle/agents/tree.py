@@ -26,6 +26,7 @@ from langgraft.graphs.tree import build_tree_agent, tree_memory_needs
 from langgraft.memory.model import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.search.choose import FRESH_SPLITS
+from langgraft.nodes.search.deps import CurrentTreePrompts, TreePrompts
 from langgraft.nodes.search.journal import Journal, JournalNode, node_json, read_search
 from langgraft.nodes.search.start import arestore_memory, bank_of
 
@@ -51,6 +52,11 @@ class TreeAgent(Agent):
         "tree_improve",
         "tree_debug",
         "tree_merge",
+        "tree_draft_current",
+        "tree_improve_current",
+        "tree_debug_current",
+        "tree_draft_complexity",
+        "tree_improve_complexity",
         "tree_rules",
         "tree_review",
         "tree_repair",
@@ -107,6 +113,7 @@ class TreeAgent(Agent):
             candidates=section.candidates,
             hours=section.hours,
             invalid_is_bug=section.invalid_is_bug,
+            prompts=CurrentTreePrompts() if section.operators == "current" else TreePrompts(),
             **parts.arguments(place),
         )
 

@@ -27,6 +27,9 @@ KINDS: Final = (
     "tree_improve",
     "tree_debug",
     "tree_merge",
+    "tree_draft_current",
+    "tree_improve_current",
+    "tree_debug_current",
     "tree_review",
     "diagnose",
 )
@@ -76,11 +79,12 @@ def _replied(asked: FilledPrompt, dice: Dice, ignorance: float) -> str:
     if asked.kind == "tree_review":
         return write_review(asked, dice)
     writer = writer_for(asked, dice, ignorance)
-    if asked.kind == "tree_debug":
+    stage = asked.kind.removeprefix("tree_").removesuffix("_current")
+    if stage == "debug":
         program = writer.repair(asked.part("code"), asked.part("output"))
-    elif asked.kind == "tree_improve":
+    elif stage == "improve":
         program = writer.improve(asked.part("code"), asked.part("attempts"))
-    elif asked.kind == "tree_merge":
+    elif stage == "merge":
         program = writer.merge(asked.part("code"), asked.part("partner"), asked.part("attempts"))
     else:
         program = writer.draft(asked.part("attempts"))

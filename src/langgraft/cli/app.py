@@ -359,6 +359,14 @@ def solve(
             show_default="greedy",
         ),
     ] = None,
+    operators: Annotated[
+        str | None,
+        typer.Option(
+            help="What a tree asks for programs with: published (as AIDE), or current, which tells"
+            " and asks more (after AIRA).",
+            show_default="published",
+        ),
+    ] = None,
     steps: Annotated[
         int | None,
         typer.Option(
@@ -429,6 +437,7 @@ def solve(
     }
     settings = {
         "policy": policy,
+        "operators": operators,
         "steps": steps,
         "hours": hours,
         "width": width,

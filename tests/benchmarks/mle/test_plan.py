@@ -185,7 +185,7 @@ REFUSED = [
     ),
     (
         {"agents": ["tree", {"name": "tree", "steps": 5}]},
-        "each agent may be given once, and the tree once with each policy, got ['tree', 'tree']",
+        "each agent may be given once, and the tree once with each policy and operators, got ['tree', 'tree']",
     ),
     ({"agents": [{"name": "chain", "policy": "uct"}]}, "`policy` is no setting of this agent"),
 ]

@@ -120,7 +120,7 @@ def test_condensers_when_observations_are_long_or_old_show_less_of_them() -> Non
     log = LogMaker()
     for number in range(5):
         log.did("run_bash", f"{number}" + "x" * 20_000 + "end", command="cat")
-    messages = told(log.events, ObservationTrimming(1_000), ObservationMasking(2))
+    messages = told(log.events, ObservationTrimming(1_000), ObservationMasking(2, block=1))
     well_formed(messages)
     seen = [each.text for each in messages if isinstance(each, ToolMessage)]
     assert seen[:3] == ["[left out for room]"] * 3
@@ -130,6 +130,22 @@ def test_condensers_when_observations_are_long_or_old_show_less_of_them() -> Non
     for wrong in (lambda: ObservationMasking(0), lambda: ObservationTrimming(True)):
         with pytest.raises(SettingsError, match="whole number"):
             wrong()
+
+
+@given(st.integers(2, 6), st.integers(1, 5))
+def test_masking_when_steps_go_on_changes_what_a_prompt_begins_with_once_a_block(
+    keep: int, block: int
+) -> None:
+    """Between two blocks each prompt begins with all of the last one, for providers' caches."""
+    log, before, changed = LogMaker(), list[str](), 0
+    for number in range(20):
+        log.did("run_bash", f"{number} was seen here and is long enough", command=f"{number}")
+        messages = [str(each.text) for each in told(log.events, ObservationMasking(keep, block))]
+        shown = sum("was seen here" in each for each in messages)
+        assert min(keep, number + 1) <= shown < keep + block
+        changed += messages[: len(before)] != before
+        before = messages[:-1]
+    assert changed == max(20 - keep, 0) // block
 
 
 def condensed(events: list[Event], most: int) -> list[BaseMessage] | None:

@@ -20,6 +20,7 @@ from langgraft.benchmarks.simulated.server import serve
 from langgraft.nodes.chain.tools import (
     ARGUMENTS,
     BROWSE,
+    JOB,
     RequestedAction,
     requested_action,
     surplus_text,
@@ -27,7 +28,7 @@ from langgraft.nodes.chain.tools import (
 )
 from langgraft.nodes.dialogue import Dialogue, Request, arun_dialogue, read_response
 
-TOOLS = [name for name in ARGUMENTS if name != BROWSE]
+TOOLS = [name for name in ARGUMENTS if name not in (BROWSE, JOB)]
 
 
 def read(message: BaseMessage) -> RequestedAction:
@@ -67,7 +68,11 @@ def test_asked_when_a_reply_makes_several_calls_takes_the_first_and_names_the_ot
         ("run_bash", {"command": 3}, "command: "),
         ("run_bash", {"command": "ls", "timeout": 3}, "timeout: "),
         ("edit_file", {"command": "delete", "path": "x"}, "command: "),
-        ("edit_file", {"command": "insert", "path": "x", "insert_line": "3"}, "insert_line: "),
+        ("edit_file", {"command": "insert", "path": "x", "insert_line": "3.5"}, "insert_line: "),
+        ("edit_file", {"command": "insert", "path": "x", "insert_line": "03"}, "insert_line: "),
+        ("edit_file", {"command": "insert", "path": "x", "insert_line": 2.5}, "insert_line: "),
+        ("edit_file", {"command": "insert", "path": "x", "insert_line": True}, "insert_line: "),
+        ("edit_file", {"command": "view", "path": "x", "view_range": "1, 40"}, "view_range: "),
         ("think", {"thought": ["a"]}, "thought: "),
     ],
 )
@@ -79,6 +84,27 @@ def test_asked_when_arguments_do_not_fit_says_which(
     assert said in problem(calls((name, arguments)))
     assert json.loads(str(made.arguments["said"])) == arguments
     assert made.arguments["tool"] == name
+
+
+@pytest.mark.parametrize("lines", [[1, 40], "[1, 40]", ["1", 40.0], '["1", "40"]'])
+def test_asked_when_numbers_and_lists_are_texts_takes_them_for_what_they_are(lines: Any) -> None:
+    """Models write `"3"` for a number and JSON in a text for a list; nothing is lost by reading it."""
+    view = {"command": "view", "path": "a.py", "view_range": lines}
+    assert read(calls(("edit_file", view))).arguments["view_range"] == [1, 40]
+    insert = {"command": "insert", "path": "a.py", "new_str": "[1]", "insert_line": " 3 "}
+    made = read(calls(("edit_file", insert)))
+    assert (made.arguments["insert_line"], made.arguments["new_str"]) == (3, "[1]")
+
+
+@given(st.integers() | st.floats(allow_nan=False) | st.text())
+def test_asked_whatever_stands_for_a_number_is_read_without_loss_or_not_at_all(given: Any) -> None:
+    """What counts as the number says the same as what was sent."""
+    insert = {"command": "insert", "path": "a.py", "new_str": "x", "insert_line": given}
+    made = read(calls(("edit_file", insert)))
+    if made.name != "invalid":
+        number = made.arguments["insert_line"]
+        assert isinstance(number, int)
+        assert number == given or str(number) == str(given).strip()
 
 
 def test_asked_when_there_is_no_such_tool_names_those_there_are() -> None:

@@ -1,0 +1,1 @@
+"""What agents are told, whole and beside what their originals tell: docs/prompts.md."""
