@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 import threading
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -26,6 +27,9 @@ from langgraft._core.errors import InfrastructureError, InputError
 from langgraft._core.files import sync, write_whole
 
 _REFERENCE: Final = re.compile(r"[0-9a-f]{64}")
+_LARGE: Final = 1 << 20
+"""Bytes from which on a content is kept compressed: submissions may have 157 MB each."""
+_COMPRESSED: Final = ".zlib"
 
 
 class Artifacts(Protocol):
@@ -86,6 +90,7 @@ class MemoryArtifacts:
 class FolderArtifacts:
     """Keeps each content as a file `<first two digits>/<other digits>` of a folder.
 
+    One of 1 MiB and more is kept compressed, with `.zlib` behind its name.
     Any number of threads and processes may share the folder. A content is on disk once `keep`
     returns, whatever happens to the process or the machine afterwards; one that is killed in
     between leaves at most a file whose name begins with a dot, which nobody reads. What is read is
@@ -106,7 +111,7 @@ class FolderArtifacts:
             InfrastructureError: The disk is full, or it cannot be written to.
         """
         reference = reference_of(content)
-        path = self._path(reference)
+        path = self._path(reference, compressed=len(content) >= _LARGE)
         if not _holds(path, content):
             _write(path, content, self.folder)
         return reference
@@ -120,7 +125,9 @@ class FolderArtifacts:
         """
         path = self._path(check_reference(reference))
         try:
-            content = path.read_bytes()
+            if not path.exists() and (large := self._path(reference, compressed=True)).exists():
+                path = large
+            content = _content_of(path)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             msg = (
                 f"{self.folder}: nothing is kept as {reference[:12]} ({path.name[:12]}… is"
@@ -137,8 +144,8 @@ class FolderArtifacts:
             raise InputError(msg)
         return content
 
-    def _path(self, reference: str) -> Path:
-        return self.folder / reference[:2] / reference[2:]
+    def _path(self, reference: str, *, compressed: bool = False) -> Path:
+        return self.folder / reference[:2] / f"{reference[2:]}{_COMPRESSED if compressed else ''}"
 
 
 def reference_of(content: bytes) -> str:
@@ -161,15 +168,24 @@ def check_reference(reference: str) -> str:
 def _holds(path: Path, content: bytes) -> bool:
     """Whether a file holds a content, whole: one cut off by a crash does not count."""
     try:
-        return path.stat().st_size == len(content) and path.read_bytes() == content
+        return _content_of(path) == content
     except OSError:
         return False
+
+
+def _content_of(path: Path) -> bytes:
+    """Read a content; of one that cannot be unpacked, what the file holds: its digest is another."""
+    data = path.read_bytes()
+    try:
+        return zlib.decompress(data) if path.suffix == _COMPRESSED else data
+    except zlib.error:
+        return data
 
 
 def _write(path: Path, content: bytes, folder: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content)
+        write_whole(path, zlib.compress(content, 1) if path.suffix == _COMPRESSED else content)
         sync(folder)
     except (NotADirectoryError, FileExistsError, IsADirectoryError) as error:
         msg = f"{error.filename or path}: is not a folder that contents can be kept in"

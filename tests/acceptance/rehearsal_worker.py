@@ -125,7 +125,7 @@ def _run(agent: str, competition: Competition, sandbox: Sandbox, kept: Path) -> 
             out = build_mlab_agent(edits, **common).invoke({"episode_id": agent}, config)
         events = read_log(artifacts, out["log"]).events
         seen = [event.text for event in events if isinstance(event, Observation)]
-    file = kept / "submission.csv"
+    file = kept.parents[1] / f"{kept.name}.csv"
     assert out["submission"], "\n".join(seen)
     file.write_bytes(artifacts.read(out["submission"]))
     cpu, wall = time.process_time() - started, time.monotonic() - wall

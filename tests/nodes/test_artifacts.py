@@ -60,6 +60,22 @@ def test_folder_when_a_file_is_damaged_refuses_it_and_keeping_again_mends_it(
         assert kept.read(SHA) == b"code\0\xff"
 
 
+def test_folder_when_a_content_is_large_keeps_it_compressed(tmp_path: Path) -> None:
+    """Submissions have millions of rows; damage is found, and mended, as with others."""
+    kept = FolderArtifacts(tmp_path)
+    content = b"".join(b"%d,0.5\n" % number for number in range(200_000))
+    reference = kept.keep(content)
+    assert FolderArtifacts(tmp_path).read(reference) == content
+    (path,) = (tmp_path / name for name in stored(tmp_path))
+    assert path.stat().st_size < len(content) / 2
+    for damage in (path.read_bytes()[:-9], b"no zlib"):
+        path.write_bytes(damage)
+        with pytest.raises(InputError, match=r"is damaged"):
+            kept.read(reference)
+        assert kept.keep(content) == reference
+        assert kept.read(reference) == content
+
+
 def test_folder_when_it_holds_other_files_leaves_them_alone(tmp_path: Path) -> None:
     """Nothing but the name of a digest is ever looked at."""
     (tmp_path / "README.md").write_text("mine")

@@ -60,7 +60,8 @@ def test_score_when_rows_are_in_the_order_of_the_answers_is_that_of_any_order(na
 
 def test_ids_when_one_is_missing_on_both_sides_are_refused() -> None:
     """A gap is the same as no other, however the rows are ordered."""
-    rows = frame(y=TOLD).assign(id=[*IDS[:5], None])
+    ids: list[Any] = [*IDS[:5], None]
+    rows = frame(y=TOLD).assign(id=ids)
     with pytest.raises(InvalidSubmissionError, match="are not those of the answers"):
         graders.root_mean_squared_error(id_column="id", target="y")(rows, rows.assign(y=LABELS))
 
