@@ -504,16 +504,16 @@ def make_ready(found: Registry, competitions: tuple[Competition, ...]) -> None:
             archive is not unpacked, for what it holds or a full disk.
         MissingExtraError: A package that data is made from is not installed.
     """
-    known = known_checksums(FileDigests())
     shipped = [each for each in competitions if found.get_source(each.id) == "shipped"]
     others = [each for each in competitions if each not in shipped]
     # Refused before the first one is prepared, and all at once.
     if missing := list(_missing_lines([each for each in others if not each.prepared])):
         raise CompetitionError("; ".join(missing))
-    for each in others:
-        if wrong := verify_competition(each, known):
-            msg = f"the data of {each.id} is not what its checksums say: {'; '.join(wrong[:3])}"
-            raise CompetitionError(msg, path=each.public_dir.parent)
+    with FileDigests() as digests:
+        for each in others:
+            if wrong := verify_competition(each, known_checksums(digests)):
+                msg = f"the data of {each.id} is not what its checksums say: {'; '.join(wrong[:3])}"
+                raise CompetitionError(msg, path=each.public_dir.parent)
     for each in shipped:
         prepare_competition(each)
     for each in competitions:
@@ -581,6 +581,6 @@ def _data(competition: Competition) -> JSON:
         return digest(known.model_dump(mode="json"))
     if not competition.prepared:
         return None
-    read = known_checksums(FileDigests())
     folders = (competition.public_dir, competition.private_dir)
-    return digest([folder_checksum(each, read) for each in folders])
+    with FileDigests() as digests:
+        return digest([folder_checksum(each, known_checksums(digests)) for each in folders])
