@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,8 +39,8 @@ def settled(path: Path, content: bytes) -> Path:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the clock be far beyond the last change of every file."""
-    now = file_digests.time.time_ns()
-    monkeypatch.setattr(file_digests.time, "time_ns", lambda: now + 10**12)
+    now = time.time_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: now + 10**12)
 
 
 @pytest.mark.usefixtures("later")
