@@ -5,6 +5,7 @@ import math
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -175,7 +176,7 @@ class MleStudy(Study[MlePlan]):
         yield tried("models and memories", made)
         ready = []
         for each in competitions_of(plan):
-            found = tried(f"data of {each.id}", lambda each=each: _readied(plan, each))  # type: ignore[misc]
+            found = tried(f"data of {each.id}", partial(_readied, plan, each))
             yield found
             if found.ok:
                 ready.append(each)

@@ -1,5 +1,6 @@
 """What a plan promises its agents is held against the machine, before a model is paid."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,6 @@ from langgraft._core.errors import InputError, RunDirectoryError, SandboxUnavail
 from langgraft.benchmarks.mle.checking import hold
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.sandboxes import make_sandbox, weights_in
-from langgraft.cli import running
 from langgraft.cli.app import app
 from langgraft.environments.sandboxes.programs import MIB, Job, PythonProgram
 
@@ -139,7 +139,7 @@ def test_run_when_the_disk_of_its_directory_is_full_then_nothing_is_begun(
 ) -> None:
     """A run that could not even begin its log says so before a model is set up."""
     full = SimpleNamespace(total=10**9, used=10**9, free=1000)
-    monkeypatch.setattr(running.shutil, "disk_usage", lambda _: full)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
     out = tmp_path / "deep" / "out"
     path = written(tmp_path, sandbox="subprocess")
     with pytest.raises(RunDirectoryError, match=r"out: its disk is full \(1,000 bytes are left\)"):
