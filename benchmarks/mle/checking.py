@@ -10,6 +10,7 @@ import math
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -151,7 +152,7 @@ def checks(
         yield from _inside(plan, report)
     sample = plan.agents[0]
     for each in competitions:
-        yield tried(f"sample of {each.id}", lambda each=each: _sample(plan, sample, each))  # type: ignore[misc]
+        yield tried(f"sample of {each.id}", partial(_sample, plan, sample, each))
     yield _disk(plan, runs, competitions, place)
     yield from _cost(plan, runs, competitions)
 

@@ -250,7 +250,8 @@ def weights_fingerprint(plan: MlePlan) -> JSON:
 
     names: list[JSON] = [*weights_of(plan)]
     assert plan.weights is not None
-    return {"names": names, "digest": inputs_digest({WEIGHTS: plan.weights}, FileDigests())}
+    with FileDigests() as digests:
+        return {"names": names, "digest": inputs_digest({WEIGHTS: plan.weights}, digests)}
 
 
 def labelled_packages(plan: MlePlan) -> tuple[str, ...] | None:

@@ -5,6 +5,7 @@ import math
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -176,7 +177,7 @@ class MleStudy(Study[MlePlan]):
         yield tried("models and memories", made)
         ready = []
         for each in competitions_of(plan):
-            found = tried(f"data of {each.id}", lambda each=each: _readied(plan, each))  # type: ignore[misc]
+            found = tried(f"data of {each.id}", partial(_readied, plan, each))
             yield found
             if found.ok:
                 ready.append(each)
@@ -505,16 +506,16 @@ def make_ready(found: Registry, competitions: tuple[Competition, ...]) -> None:
             archive is not unpacked, for what it holds or a full disk.
         MissingExtraError: A package that data is made from is not installed.
     """
-    known = known_checksums(FileDigests())
     shipped = [each for each in competitions if found.get_source(each.id) == "shipped"]
     others = [each for each in competitions if each not in shipped]
     # Refused before the first one is prepared, and all at once.
     if missing := list(_missing_lines([each for each in others if not each.prepared])):
         raise CompetitionError("; ".join(missing))
-    for each in others:
-        if wrong := verify_competition(each, known):
-            msg = f"the data of {each.id} is not what its checksums say: {'; '.join(wrong[:3])}"
-            raise CompetitionError(msg, path=each.public_dir.parent)
+    with FileDigests() as digests:
+        for each in others:
+            if wrong := verify_competition(each, known_checksums(digests)):
+                msg = f"the data of {each.id} is not what its checksums say: {'; '.join(wrong[:3])}"
+                raise CompetitionError(msg, path=each.public_dir.parent)
     for each in shipped:
         prepare_competition(each)
     for each in competitions:
@@ -582,6 +583,6 @@ def _data(competition: Competition) -> JSON:
         return digest(known.model_dump(mode="json"))
     if not competition.prepared:
         return None
-    read = known_checksums(FileDigests())
     folders = (competition.public_dir, competition.private_dir)
-    return digest([folder_checksum(each, read) for each in folders])
+    with FileDigests() as digests:
+        return digest([folder_checksum(each, known_checksums(digests)) for each in folders])

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,8 +39,8 @@ def settled(path: Path, content: bytes) -> Path:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the clock be far beyond the last change of every file."""
-    now = file_digests.time.time_ns()
-    monkeypatch.setattr(file_digests.time, "time_ns", lambda: now + 10**12)
+    now = time.time_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: now + 10**12)
 
 
 @pytest.mark.usefixtures("later")
@@ -49,9 +50,12 @@ def test_digest_when_a_file_was_read_before_is_not_read_again(
     """Also by another process, that is, by another object on the same file."""
     data = settled(tmp_path / "data", b"1" * LARGE)
     kept = tmp_path / "digests.sqlite"
-    first = FileDigests(kept).digest(data)
+    with FileDigests(kept) as digests:
+        first = digests.digest(data)
     assert first == hashlib.sha256(b"1" * LARGE).hexdigest()
-    assert FileDigests(kept).digest(data) == first
+    with FileDigests(kept) as digests:
+        assert digests.digest(data) == first
+        assert digests.digest(data) == first
     assert reads == [data]
     md5 = FileDigests(kept).digest(data, "md5")
     assert md5 == hashlib.md5(b"1" * LARGE, usedforsecurity=False).hexdigest()
@@ -82,10 +86,24 @@ def test_digest_when_a_file_was_changed_is_that_of_the_new_content(
 ) -> None:
     """Also where size and time of modification are set back to what they were."""
     data = settled(tmp_path / "data", b"1" * LARGE)
-    digests = FileDigests(tmp_path / "digests.sqlite")
-    digests.digest(data)
+    with FileDigests(tmp_path / "digests.sqlite") as digests:
+        digests.digest(data)
     change(data)
-    assert digests.digest(data) == hashlib.sha256(data.read_bytes()).hexdigest()
+    with FileDigests(tmp_path / "digests.sqlite") as digests:
+        assert digests.digest(data) == hashlib.sha256(data.read_bytes()).hexdigest()
+
+
+@pytest.mark.usefixtures("later")
+def test_digest_when_there_are_many_files_then_all_are_known_afterwards(
+    tmp_path: Path, reads: list[Path]
+) -> None:
+    """Those written together in the middle, and the rest at the end."""
+    files = [settled(tmp_path / f"{number}.png", b"%d" % number * 5000) for number in range(1003)]
+    for _ in range(2):
+        with FileDigests(tmp_path / "digests.sqlite") as digests:
+            found = [digests.digest(file) for file in files]
+        assert found == [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    assert len(reads) == len(files)
 
 
 def test_digest_when_a_file_was_just_written_is_not_kept(tmp_path: Path, reads: list[Path]) -> None:
@@ -105,7 +123,8 @@ def test_digest_when_the_cache_is_damaged_is_still_right(
     folder = tmp_path_factory.mktemp("cache")
     data = settled(folder / "data", b"1" * LARGE)
     (folder / "digests.sqlite").write_bytes(junk)
-    found = FileDigests(folder / "digests.sqlite").digest(data)
+    with FileDigests(folder / "digests.sqlite") as digests:
+        found = digests.digest(data)
     assert found == hashlib.sha256(b"1" * LARGE).hexdigest()
 
 
@@ -113,5 +132,6 @@ def test_digest_when_there_is_no_place_for_a_cache_is_still_right(tmp_path: Path
     """Of a home that is a file, say."""
     data = settled(tmp_path / "data", b"1" * LARGE)
     (tmp_path / "home").touch()
-    found = FileDigests(tmp_path / "home" / "digests.sqlite").digest(data)
+    with FileDigests(tmp_path / "home" / "digests.sqlite") as digests:
+        found = digests.digest(data)
     assert found == hashlib.sha256(b"1" * LARGE).hexdigest()

@@ -272,11 +272,13 @@ class DockerSandbox(SupervisedSandbox):
         engine = self._reached()
         with self._reaching:
             if self._digest is None:
+                with FileDigests() as known:
+                    inputs = inputs_digest(self._inputs, known)
                 self._digest = digest(
                     {
                         "image": engine.wish.image_id,
                         "limits": self.limits.model_dump(),
-                        "inputs": inputs_digest(self._inputs, FileDigests()),
+                        "inputs": inputs,
                         "environment": self._environment,
                         "gpus": self._gpus,
                         "runtime": self._runtime,

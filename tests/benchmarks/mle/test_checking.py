@@ -1,7 +1,9 @@
 """What a plan promises its agents is held against the machine, before a model is paid."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from mle_study import house_plan
 from toy_competition import ID
 from typer.testing import CliRunner
 
-from langgraft._core.errors import InputError, SandboxUnavailableError
+from langgraft._core.errors import InputError, RunDirectoryError, SandboxUnavailableError
 from langgraft.benchmarks.mle.checking import hold
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.sandboxes import make_sandbox, weights_in
@@ -130,6 +132,19 @@ def test_run_when_a_promise_is_not_kept_then_nothing_is_begun(
     assert said in str(refusal.value)
     assert "\n" not in str(refusal.value)
     assert not out.exists()
+
+
+def test_run_when_the_disk_of_its_directory_is_full_then_nothing_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that could not even begin its log says so before a model is set up."""
+    full = SimpleNamespace(total=10**9, used=10**9, free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+    out = tmp_path / "deep" / "out"
+    path = written(tmp_path, sandbox="subprocess")
+    with pytest.raises(RunDirectoryError, match=r"out: its disk is full \(1,000 bytes are left\)"):
+        CliRunner().invoke(app, ["run", str(path), "--out", str(out)], catch_exceptions=False)
+    assert not out.parent.exists()
 
 
 def test_run_when_nothing_is_promised_then_no_container_is_started_for_it(

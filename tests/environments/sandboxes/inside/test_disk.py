@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from langgraft.environments.sandboxes.inside import watching
 from langgraft.environments.sandboxes.inside.watching import Disk
 
 MIB = 1 << 20
@@ -95,7 +94,7 @@ def test_disk_when_it_is_nearly_full_blames_the_program_only_for_what_it_wrote(
             f_bavail=left, f_frsize=1, f_blocks=1000 * MIB, f_files=0, f_favail=0
         )
 
-    monkeypatch.setattr(watching.os, "fstatvfs", disk_of)
+    monkeypatch.setattr(os, "fstatvfs", disk_of)
     disk = Disk(str(workspace), 2 * MIB, ["input", "a", "two"])
     disk.begin()
     assert look(disk) == ""
