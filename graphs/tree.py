@@ -196,6 +196,7 @@ def build_tree_agent(
         steps,
         hours,
         invalid_is_bug,
+        candidates,
         clock,
     )
     policy = policy or AIDEPolicy()

@@ -93,7 +93,13 @@ def writing(messages: Sequence[BaseMessage], repair: Prompt) -> Dialogue[Written
 def _rules(deps: SearchDeps, work: Work) -> str:
     bounds = deps.bounds.text(deps.prompts.bounds, done=work["step"], spent=spent(work))
     packages = ", ".join(deps.packages)
-    rules = deps.prompts.rules.render(folds=str(deps.folds), packages=packages, bounds=bounds)
+    again = deps.candidates > 1
+    rules = deps.prompts.rules.render(
+        split=f"\n{deps.prompts.split.render().strip()}" if again else "",
+        folds=str(deps.folds),
+        packages=packages,
+        bounds=bounds,
+    )
     hint = f"{work['hint']}\n\n" if "hint" in work else ""
     return f"{hint}{rules.strip()}"
 
@@ -202,7 +208,7 @@ def _cut(text: str) -> str:
 
 
 SPLIT_SEED: Final = "SPLIT_SEED"
-"""Environment variable that says which split a program holds out; see `tree_rules.md`."""
+"""Environment variable that says which split a program holds out; see `tree_split.md`."""
 _LEAST_DIGITS: Final = 2
 """A metric that a review rounds to fewer digits may be any number."""
 LONGEST_ANALYSIS: Final = 4_000
@@ -229,7 +235,7 @@ def execute_node(deps: SearchDeps) -> Node[BranchState]:
 
 
 def attempted(deps: SearchDeps, code: str, *, split: int, seconds: float) -> Program[Call, Attempt]:
-    """Run a program, which holds out that split, for at most so many seconds."""
+    """Run a program for at most so many seconds; it is told the split only where it will get others."""
     made: Attempt = yield Call(
         attempt,
         aattempt,
@@ -237,7 +243,7 @@ def attempted(deps: SearchDeps, code: str, *, split: int, seconds: float) -> Pro
         deps.competition,
         deps.sandbox,
         seconds=seconds,
-        environment={SPLIT_SEED: str(split)},
+        environment={SPLIT_SEED: str(split)} if deps.candidates > 1 else {},
     )
     return made
 

@@ -52,6 +52,7 @@ class TreeAgent(Agent):
         "tree_debug",
         "tree_merge",
         "tree_rules",
+        "tree_split",
         "tree_review",
         "tree_repair",
         "bounds",

@@ -158,7 +158,7 @@ REFUSED = [
     ),
     (
         {"agents": [{"name": "tree", "policy": {"name": "greedy", "c": 1}}]},
-        "policy greedy has no setting 'c'; it has none beside those of the agent's section",
+        "policy greedy has no setting 'c'; it has scope",
     ),
     ({"agents": [{"name": "tree", "policy": {"name": "uct", "c": -1}}]}, "c=-1"),
     (
@@ -280,6 +280,13 @@ def test_policy_when_a_plan_names_none_then_is_aides() -> None:
     section = TreeSettings(drafts=2, debug_probability=1, debug_depth=4, published_depth=False)
     assert section.search_policy() == AIDEPolicy(2, 1, 4, published_depth=False)
     assert section.label == "tree"
+
+
+@pytest.mark.parametrize("name", ["greedy", "uct", "evolution"])
+def test_policy_when_a_plan_names_a_scope_then_has_it(name: Any) -> None:
+    """Which attempts a writer is told of is a setting of every policy."""
+    section = TreeSettings.model_validate({"policy": {"name": name, "scope": "siblings"}})
+    assert section.search_policy().describe()["scope"] == "siblings"
 
 
 def test_agents_when_named_then_have_the_limits_of_mlebench() -> None:
