@@ -58,7 +58,7 @@ class Grader:
 
     name: str
     grade: GradeFunction
-    values: Values = Values()
+    values: Values = field(default_factory=Values)
 
 
 class Checksums(BaseModel):

@@ -74,7 +74,7 @@ class GraderConfig(_Config):
 
     name: str = Field(min_length=1)
     grade_fn: str
-    values: Values = Values()
+    values: Values = Field(default_factory=Values)
 
 
 class CompetitionConfig(_Config):

@@ -162,7 +162,7 @@ def test_splits_when_nothing_is_run_again_are_not_spoken_of(
     shows = f"import os\nprint('split', os.environ.get('SPLIT_SEED'))\n{good(0.5)}"
     code = programs(reply(shows), reply(good(0.4)))
     _, found = searched(competition, code, steps=2, candidates=candidates)
-    told = [f'int(os.environ.get("SPLIT_SEED", "0"))`' in text for text in code.texts("write")]
+    told = ['int(os.environ.get("SPLIT_SEED", "0"))`' in text for text in code.texts("write")]
     assert told == [candidates > 1] * 2
     assert f"split {0 if candidates > 1 else None}" in found.nodes[0].output
 

@@ -137,7 +137,7 @@ def test_grader_of_a_lite_competition_when_given_the_answers_is_perfect(name: st
 def test_values_when_they_are_said_to_be_refused_are_by_the_grader(name: str) -> None:
     """And those that are not said to be are taken: checks and grades go together."""
     grade, arguments = lite(name)
-    values = lite_competitions()[name].values
+    values = lite_competitions()[name].values  # noqa: PD011
     key, target = arguments.get("id_column", "id"), arguments.get("target", "a")
     answers = pd.DataFrame({key: IDS})
     for column in arguments.get("targets", [target]):
