@@ -56,7 +56,8 @@ class MlePlan(Plan):
     study: Literal["mle"] = "mle"
     agents: tuple[Section, ...] = (TreeSettings(),)
     """The agents, by name or with settings of their own: `tree` searches over programs as AIDE
-    does, or by another policy, `chain` acts step by step as OpenHands' CodeActAgent, `mlab` as MLAgentBench's agent."""
+    does, or by another policy, `chain` acts step by step as OpenHands' CodeActAgent, `mlab` as
+    MLAgentBench's agent. One of them may stand there several times, with a `variant` each."""
     memory: tuple[MemoryCondition, ...] = (NAMED["off"], NAMED["cold"], NAMED["warm"])
     """The conditions, by name (`off`, `cold`, `warm`, `scheduled`, `placebo` …) or spelled out."""
     competitions: tuple[str, ...] = Field(default_factory=lambda: _named_competitions("shipped"))
@@ -195,7 +196,10 @@ class MlePlan(Plan):
     def _one_each(cls, agents: tuple[AgentSettings, ...]) -> tuple[AgentSettings, ...]:
         names = [each.label for each in agents]
         if len(set(names)) < len(names):
-            msg = f"each agent may be given once, and the tree once with each policy, got {names}"
+            msg = (
+                "each agent may be given once, and the tree once with each policy, unless `variant`"
+                f" tells them apart; got {names}"
+            )
             raise ValueError(msg)
         return agents
 

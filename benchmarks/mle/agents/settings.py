@@ -56,6 +56,9 @@ class AgentSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: AgentName
+    variant: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9._-]*$")
+    """A word that tells this section from others of the same agent, such as that of another model:
+    the agent is called `chain-<variant>` then, in runs and in reports; `None`: it is the only one."""
     seeds: tuple[int, ...] | None = None
     """Seeds of the runs that are compared; `None`: those of the plan."""
     build_seeds: tuple[int, ...] | None = None
@@ -118,7 +121,7 @@ class AgentSettings(BaseModel):
     @property
     def label(self) -> str:
         """What the agent is called among those of its plan, and in names of runs."""
-        return self.name
+        return self.name if self.variant is None else f"{self.name}-{self.variant}"
 
     @property
     def own_models(self) -> tuple[str, ...]:
@@ -190,8 +193,9 @@ class TreeSettings(AgentSettings):
     @property
     @override
     def label(self) -> str:
-        """`tree`, and the policy where it is another one than AIDE's."""
-        return self.name if self.policy.name == "greedy" else f"{self.name}-{self.policy.name}"
+        """`tree`, with the policy where it is another one than AIDE's, and the variant."""
+        policy = None if self.policy.name == "greedy" else self.policy.name
+        return "-".join(filter(None, (self.name, policy, self.variant)))
 
     def search_policy(self) -> "SearchPolicy":
         """Return the policy.

@@ -167,7 +167,7 @@ REFUSED = [
     ),
     (
         {"agents": ["tree", {"name": "tree", "steps": 5}]},
-        "each agent may be given once, and the tree once with each policy, got ['tree', 'tree']",
+        "with each policy, unless `variant` tells them apart; got ['tree', 'tree']",
     ),
     ({"agents": [{"name": "chain", "policy": "uct"}]}, "`policy` is no setting of this agent"),
 ]
