@@ -82,6 +82,12 @@ class MlePlan(Plan):
     """The model that reviews and diagnoses (Table 6: GPT-4.1); `None`: `model`."""
     feedback_base_url: ServerUrl | None = None
     """Where its server listens; `None`: where that of `model` does."""
+    embedder: str | None = None
+    """What `CodingMemory` compares errors by, as LangChain's `init_embeddings` names it, such as
+    `openai:text-embedding-3-small` (§3.3 has a model and does not name it); `None`: by spelling,
+    without a key. A condition with a `ranker` of its own keeps that."""
+    diagnosis_examples: bool = False
+    """Whether the model that diagnoses failures is shown examples (Figure 5; the examples are ours)."""
     temperature: float = Field(default=0.5, ge=0, allow_inf_nan=False)
     """Sampling temperature (AIDE's default; reasoning models such as o3 take 1 alone)."""
     max_tokens: int = Field(default=16384, ge=1)
@@ -129,6 +135,8 @@ class MlePlan(Plan):
             return changed
         gone = MODEL_FIELDS if model == SIMULATED else MODEL_FIELDS[:2]
         changed |= dict.fromkeys(gone[2:])
+        if model == SIMULATED:
+            changed["embedder"] = None
         sections = changed.get("agents")
         if isinstance(sections, list):
             without = dict.fromkeys(gone)
@@ -168,6 +176,14 @@ class MlePlan(Plan):
     @classmethod
     def _by_name(cls, memory: Any) -> Any:
         return conditions_of(memory) if isinstance(memory, list | tuple) else memory
+
+    @field_validator("embedder")
+    @classmethod
+    def _embedder_named(cls, name: str | None) -> str | None:
+        if name is not None and not all(part.strip() for part in f"{name}:".split(":")[:2]):
+            msg = "name a provider and a model, as in `openai:text-embedding-3-small`"
+            raise ValueError(msg)
+        return name
 
     @field_validator("limits", mode="before")
     @classmethod

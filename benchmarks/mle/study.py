@@ -204,6 +204,8 @@ class MleStudy(Study[MlePlan]):
         else:
             lines.append("sandbox: none; programs are processes of this machine, not isolated")
         lines.append(f"packages: {_packages_line(plan)}")
+        if plan.embedder is not None:
+            lines.append(f"errors are compared by {plan.embedder}; each text is embedded once")
         lines += unprepared_lines(plan)
         return tuple(lines)
 

@@ -26,6 +26,7 @@ from langgraft.graphs.tree import build_tree_agent, tree_memory_needs
 from langgraft.memory.model import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.search.choose import FRESH_SPLITS
+from langgraft.nodes.search.deps import TreePrompts
 from langgraft.nodes.search.journal import Journal, JournalNode, node_json, read_search
 from langgraft.nodes.search.start import arestore_memory, bank_of
 
@@ -57,6 +58,7 @@ class TreeAgent(Agent):
         "tree_repair",
         "bounds",
         "diagnose",
+        "diagnose_by_example",
         "judge_novelty",
         "judge_novelty_message",
         "repair",
@@ -108,6 +110,7 @@ class TreeAgent(Agent):
             candidates=section.candidates,
             hours=section.hours,
             invalid_is_bug=section.invalid_is_bug,
+            prompts=TreePrompts(diagnose=parts.diagnosis),
             **parts.arguments(place),
         )
 
