@@ -48,7 +48,7 @@ def test_difference_when_memory_helps_one_policy_alone_is_that_of_the_difference
 ) -> None:
     """Computed anew from the runs, pair by pair."""
     rates = {
-        (each.agent, run.condition, run.pair): run.behavior.bug_rate
+        (each.agent, run.condition, run.pair): run.behavior.bug_rate or 0.0
         for each in analyses
         for run in each.searches.done
     }

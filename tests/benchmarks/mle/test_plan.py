@@ -20,6 +20,7 @@ from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.benchmarks.studies import choose, read_plan, shipped_plans, studies
 from langgraft.memory.providers.coding.provider import coding_preset
 from langgraft.nodes.search import AIDEPolicy, EvolutionPolicy
+from langgraft.nodes.search.policy import identity_of
 
 
 def written(folder: Path, **fields: Any) -> Plan:
@@ -286,7 +287,7 @@ def test_policy_when_a_plan_names_none_then_is_aides() -> None:
 def test_policy_when_a_plan_names_a_scope_then_has_it(name: Any) -> None:
     """Which attempts a writer is told of is a setting of every policy."""
     section = TreeSettings.model_validate({"policy": {"name": name, "scope": "siblings"}})
-    assert section.search_policy().describe()["scope"] == "siblings"
+    assert identity_of(section.search_policy())["scope"] == "siblings"
 
 
 def test_agents_when_named_then_have_the_limits_of_mlebench() -> None:
