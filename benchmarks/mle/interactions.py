@@ -139,7 +139,7 @@ def _crossing(analyses: Sequence[Analysis]) -> Crossing:
             measure=analyses[0].measured[name].measure,
             within={each.agent: each.contrast(condition, name) for each in analyses},
             between={agent: found[agent, (condition, name)] for agent in agents[1:]},
-            mean=_mean(measured),
+            mean=_mean(measured, analyses[0].measured[name].measure),
         )
         for (condition, name), measured in zip(asked, crossed, strict=True)
     )
@@ -162,7 +162,7 @@ def _differences(analyses: Sequence[Analysis], condition: str, name: str, roles:
     )
 
 
-def _mean(measured: Measured) -> MeasureContrast:
+def _mean(measured: Measured, measure: Measure) -> MeasureContrast:
     """Compare the mean of the agents with nothing."""
     pairs = frozenset.intersection(*(frozenset(each) for each in measured.values.values()))
     values: dict[Pair, float | None] = {}
@@ -173,7 +173,7 @@ def _mean(measured: Measured) -> MeasureContrast:
     planned = frozenset.intersection(*measured.planned.values())
     averaged = replace(
         measured,
-        measure=replace(measured.measure, confirmatory=False),
+        measure=replace(measure, confirmatory=False),
         values={_NOTHING: dict.fromkeys(values, 0.0), _MEAN: values},
         planned={_NOTHING: planned, _MEAN: planned},
         most=measured.most / 2,
