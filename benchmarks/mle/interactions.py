@@ -83,6 +83,16 @@ class Crossing:
         """Return the rows of a condition."""
         return tuple(row for row in self.rows if row.condition == condition)
 
+    def judged(self, condition: str) -> tuple[str, ...]:
+        """Return the agents of which a verdict on failures and diversity can be had."""
+        asked = [row for row in self.of(condition) if row.in_question]
+        unjudged = {"too few runs", "incomplete"}
+        return tuple(
+            agent
+            for agent in self.agents
+            if not unjudged & {row.within[agent].sharpest_verdict for row in asked}
+        )
+
     def trading(self, condition: str) -> tuple[str, ...]:
         """Return the agents in which failures and some diversity both fall, beyond chance."""
         rows = self.of(condition)

@@ -283,11 +283,12 @@ def crossing_sentences(crossing: Crossing) -> Iterator[str]:
         if condition in crossing.controls:
             continue
         rows = [row for row in crossing.of(condition) if row.in_question]
-        trading = listing(crossing.trading(condition)) or "none"
-        yield (
-            f"{condition}: fewer failures together with less diversity, both beyond chance, in {trading}"
-            f" of {listing(crossing.agents)}."
-        )
+        if judged := crossing.judged(condition):
+            trading = listing(crossing.trading(condition)) or "none"
+            yield (
+                f"{condition}: fewer failures together with less diversity, both beyond chance, in"
+                f" {trading} of {listing(judged)}."
+            )
         for agent in crossing.agents[1:]:
             found = [row.between[agent] for row in rows]
             told = [_told(each) for each in found if each.sharpest is not None]

@@ -165,6 +165,16 @@ def test_crossing_when_runs_are_missing_is_incomplete_and_untested() -> None:
     found = row(crossing, "warm", "bug_rate").between["tree-uct"]
     assert (found.pairs, found.planned, found.sharpest_verdict) == (8, 9, "incomplete")
     assert found.p_adjusted is None
+    assert crossing.judged("warm") == ("tree",)
+    assert next(crossing_sentences(crossing)).endswith("in none of tree.")
+
+
+def test_trade_off_when_runs_are_too_few_is_not_spoken_of() -> None:
+    """That it is in none of them would be a finding, and there is none."""
+    tree = Tree(agents=POLICIES[:2], conditions=CONDITIONS, seeds=1)
+    (crossing,) = crossings(analyze_agents(TreeLog(tree)))
+    assert crossing.judged("warm") == ()
+    assert not any("fewer failures" in said for said in crossing_sentences(crossing))
 
 
 def test_crossing_when_agents_are_of_different_kinds_is_none() -> None:
