@@ -200,6 +200,7 @@ def build_tree_agent(
         steps,
         hours,
         invalid_is_bug,
+        candidates,
         clock,
         tuple(weights),
     )

@@ -19,7 +19,7 @@ from langchain_core.runnables.config import (
 )
 from langsmith.utils import tracing_is_enabled
 from opentelemetry import trace
-from opentelemetry.trace import Span
+from opentelemetry.trace import Span, Status, StatusCode
 
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
@@ -68,16 +68,21 @@ def traced(
         outputs: Says what came of it, as `inputs` does.
     """
     run = yield Call(_begin_run, _abegin_run, f"langgraft.{name}", inputs)
-    with _TRACER.start_as_current_span(f"langgraft.{name}") as span:
-        _describe(span, inputs)
-        try:
-            result = yield from program
-        except Exception as error:
-            if run is not None:
-                yield Call(run.on_chain_error, run.on_chain_error, error)  # async where the run is
-            raise
+    # Never the current span: a program goes on in whatever thread drives it, with a context of its own.
+    span = _TRACER.start_span(f"langgraft.{name}")
+    _describe(span, inputs)
+    try:
+        result = yield from program
         told = outputs(result)
         _describe(span, told)
+    except Exception as error:
+        span.record_exception(error)
+        span.set_status(Status(StatusCode.ERROR, type(error).__name__))
+        if run is not None:
+            yield Call(run.on_chain_error, run.on_chain_error, error)  # async where the run is
+        raise
+    finally:
+        span.end()
     if run is not None:
         yield Call(run.on_chain_end, run.on_chain_end, told)
     return result

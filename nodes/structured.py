@@ -263,7 +263,16 @@ def _validated(adapter: TypeAdapter[T], value: Any) -> T:
         return adapter.validate_python(value)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
-        raise ValueError(_joined([_problem(each["loc"], each["msg"]) for each in found])) from error
+        told = [
+            _problem(each["loc"], _OBJECT if each["type"] in _NO_OBJECT else each["msg"])
+            for each in found
+        ]
+        raise ValueError(_joined(told)) from error
+
+
+_NO_OBJECT = {"model_type", "dataclass_type"}
+_OBJECT = "expected a JSON object"
+"""In place of pydantic's words, which name a class of ours that no model knows."""
 
 
 def _problem(place: Sequence[int | str], message: str) -> str:

@@ -134,6 +134,7 @@ class UsageMeter:
         self._failures: Counter[str] = Counter()
         self._waited = 0.0
         self._calls: list[JSON] = []
+        self._embedded: Counter[str] = Counter()
 
     def count_attempt(self) -> None:
         """Count a call that is about to be made."""
@@ -191,6 +192,11 @@ class UsageMeter:
             self._failures[reason] += 1
             self._waited += wait
 
+    def count_embedded(self, texts: int, characters: int) -> None:
+        """Count texts that a call has embedded; providers do not say how many tokens they were."""
+        with self._lock:
+            self._embedded += Counter(embedded_texts=texts, embedded_characters=characters)
+
     def totals(self) -> dict[str, JSON]:
         """Return what the used replies amount to, wherever they came from.
 
@@ -217,6 +223,7 @@ class UsageMeter:
                 **self._billed.as_json(),
                 **({"picodollars": self._cost} if self._cost else {}),
                 **calls,
+                **self._embedded,
             }
 
 

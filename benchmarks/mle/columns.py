@@ -67,7 +67,7 @@ def share() -> Number:
 _COLUMNS: Final = {
     "above_median": "1: the score is strictly better than the board's median",
     "action": "name of the tool, or message",
-    "agent": "the agent: tree, chain or mlab; a tree with another policy than AIDE's also names it",
+    "agent": "the agent: tree, chain or mlab, with another policy than AIDE's and the variant, if any",
     "any_medal": "1: a medal of any color",
     "attempts": "beginnings of the run, each with what memory recalls; of several runs their sum",
     "bronze_medal": "1: a bronze medal",
@@ -113,6 +113,7 @@ _COLUMNS: Final = {
     "programs": "programs of all searches",
     "r": "Pearson's correlation of bug reduction and change of the final metric",
     "recomputed": "what comes of recomputing it",
+    "reference": "the agent that the difference is taken from; empty: none, the mean of the agents",
     "retrievals": "programs written with recalled memory",
     "row": "competition, or modality",
     "run": "name of the run",

@@ -28,6 +28,9 @@ CODING: Final = "coding"
 
 DEFAULT_PRESET: Final = "implied"
 
+_KEEPING: Final = frozenset({"credit", "feedback", "forgetting", "novelty", "ranker"})
+"""Settings of `CodingMemory` that decide what a bank comes to hold."""
+
 BUILD: Final = "build"
 """The phase, and the memory, of runs that fill banks."""
 
@@ -103,6 +106,14 @@ class MemoryCondition(BaseModel):
     def provider_name(self) -> str:
         """The provider's name."""
         return self.provider or CODING
+
+    @property
+    def keeps_alike(self) -> bool:
+        """Whether its bank would hold what that of `CodingMemory` holds by default.
+
+        Presets differ in what is recalled, and in nothing that is kept.
+        """
+        return self.provider_name == CODING and not _KEEPING & set(self.settings)
 
     def architecture(self) -> "ProviderSettings":
         """Return the provider's settings, checked.

@@ -57,7 +57,8 @@ class MlePlan(Plan):
     study: Literal["mle"] = "mle"
     agents: tuple[Section, ...] = (TreeSettings(),)
     """The agents, by name or with settings of their own: `tree` searches over programs as AIDE
-    does, or by another policy, `chain` acts step by step as OpenHands' CodeActAgent, `mlab` as MLAgentBench's agent."""
+    does, or by another policy, `chain` acts step by step as OpenHands' CodeActAgent, `mlab` as
+    MLAgentBench's agent. One of them may stand there several times, with a `variant` each."""
     memory: tuple[MemoryCondition, ...] = (NAMED["off"], NAMED["cold"], NAMED["warm"])
     """The conditions, by name (`off`, `cold`, `warm`, `scheduled`, `placebo` …) or spelled out."""
     competitions: tuple[str, ...] = Field(default_factory=lambda: _named_competitions("shipped"))
@@ -86,6 +87,12 @@ class MlePlan(Plan):
     call_seconds: float = Field(default=1800.0, gt=0, exclude=True)
     """How long one call of a real model may take in all, and its server be silent, in seconds: a model
     that reasons writes nothing for minutes. It decides no result."""
+    embedder: str | None = None
+    """What `CodingMemory` compares errors by, as LangChain's `init_embeddings` names it, such as
+    `openai:text-embedding-3-small` (§3.3 has a model and does not name it); `None`: by spelling,
+    without a key. A condition with a `ranker` of its own keeps that."""
+    diagnosis_examples: bool = False
+    """Whether the model that diagnoses failures is shown examples (Figure 5; the examples are ours)."""
     temperature: float = Field(default=0.5, ge=0, allow_inf_nan=False)
     """Sampling temperature (AIDE's default; reasoning models such as o3 take 1 alone)."""
     max_tokens: int = Field(default=16384, ge=1)
@@ -137,6 +144,8 @@ class MlePlan(Plan):
             return changed
         gone = MODEL_FIELDS if model == SIMULATED else MODEL_FIELDS[:2]
         changed |= dict.fromkeys(gone[2:])
+        if model == SIMULATED:
+            changed["embedder"] = None
         sections = changed.get("agents")
         if isinstance(sections, list):
             without = dict.fromkeys(gone)
@@ -177,6 +186,14 @@ class MlePlan(Plan):
     def _by_name(cls, memory: Any) -> Any:
         return conditions_of(memory) if isinstance(memory, list | tuple) else memory
 
+    @field_validator("embedder")
+    @classmethod
+    def _embedder_named(cls, name: str | None) -> str | None:
+        if name is not None and not all(part.strip() for part in f"{name}:".split(":")[:2]):
+            msg = "name a provider and a model, as in `openai:text-embedding-3-small`"
+            raise ValueError(msg)
+        return name
+
     @field_validator("limits", mode="before")
     @classmethod
     def _one_processor(cls, limits: Any) -> Any:
@@ -204,7 +221,10 @@ class MlePlan(Plan):
     def _one_each(cls, agents: tuple[AgentSettings, ...]) -> tuple[AgentSettings, ...]:
         names = [each.label for each in agents]
         if len(set(names)) < len(names):
-            msg = f"each agent may be given once, and the tree once with each policy and operators, got {names}"
+            msg = (
+                "each agent may be given once, and the tree once with each policy and operators,"
+                f" unless `variant` tells them apart; got {names}"
+            )
             raise ValueError(msg)
         return agents
 

@@ -17,6 +17,7 @@ from langgraft.benchmarks.harness.study import Plan, PlanLogReader, Report, is_s
 from langgraft.benchmarks.mle.analysis import Analysis, analyze_agents
 from langgraft.benchmarks.mle.behaviour.steps import timeline_text
 from langgraft.benchmarks.mle.columns import MEANINGS
+from langgraft.benchmarks.mle.interactions import Crossing, crossings
 from langgraft.benchmarks.mle.memory_use import most_common
 from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned
 from langgraft.benchmarks.mle.plan import MlePlan
@@ -57,7 +58,7 @@ AGENTS: Final = {
     "chain": "chain agent",
     "mlab": "MLAB",
 }
-"""What agents are called in titles; others by their names."""
+"""What agents are called in titles; of a variant what follows is its own."""
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -158,8 +159,9 @@ def render(
         s=analyses[0].searches,
         conditions=list(dict.fromkeys(c for each in analyses for c in each.searches.conditions)),
         competitions=len({c for each in analyses for c in each.searches.competitions}),
-        agent_names=AGENTS,
-        agents_listed=_capitalized(listing([_called(each) for each in analyses])),
+        called=called,
+        crossings=crossings(analyses),
+        agents_listed=_capitalized(listing([called(each.agent) for each in analyses])),
         own_models=_own_models(plan),
         sentences=named_sentences(analyses),
         outcomes=OUTCOMES,
@@ -185,8 +187,8 @@ def _part(
         at=prefix,
         several_agents=len(analyses) > 1,
         alone=is_tree_alone(analyses),
-        agent_name=_called(analysis),
-        agent_title=_capitalized(_called(analysis)),
+        agent_name=called(analysis.agent),
+        agent_title=_capitalized(called(analysis.agent)),
         run_word=RUNS[searches.kind][0],
         runs_word=RUNS[searches.kind][1],
         sentences=sentences(analysis),
@@ -213,11 +215,15 @@ def title_of(plan: Plan, analyses: Sequence[Analysis]) -> str:
         return _TITLE
     if len(analyses) > 1:
         return _TITLE_OF_AGENTS
-    return f"{_capitalized(_called(analyses[0]))} with memory"
+    return f"{_capitalized(called(analyses[0].agent))} with memory"
 
 
-def _called(analysis: Analysis) -> str:
-    return AGENTS.get(analysis.agent, analysis.agent)
+def called(agent: str) -> str:
+    """Return what an agent is called in titles, by its label: of a variant, with its word."""
+    known = [name for name in AGENTS if f"{agent}-".startswith(f"{name}-")]
+    name = max(known, key=len, default="")
+    words = AGENTS.get(name, agent)
+    return words if name in {agent, ""} else f"{words}, {agent.removeprefix(f'{name}-')}"
 
 
 def _capitalized(words: str) -> str:
@@ -261,10 +267,37 @@ def sentences(analysis: Analysis) -> tuple[str, ...]:
 
 
 def named_sentences(analyses: Sequence[Analysis]) -> tuple[str, ...]:
-    """Return the findings on all agents; each names its agent, unless there is the tree alone."""
+    """Return the findings on all agents; each names its agent, unless there is the tree alone.
+
+    Those on what depends on the agent come first.
+    """
     if is_tree_alone(analyses):
         return sentences(analyses[0])
-    return tuple(f"{each.agent}: {said}" for each in analyses for said in sentences(each))
+    crossed = [said for each in crossings(analyses) for said in crossing_sentences(each)]
+    return (*crossed, *(f"{each.agent}: {said}" for each in analyses for said in sentences(each)))
+
+
+def crossing_sentences(crossing: Crossing) -> Iterator[str]:
+    """Say of each memory where it trades diversity for fewer failures, and whether agents differ."""
+    for condition in crossing.conditions:
+        if condition in crossing.controls:
+            continue
+        rows = [row for row in crossing.of(condition) if row.in_question]
+        if judged := crossing.judged(condition):
+            trading = listing(crossing.trading(condition)) or "none"
+            yield (
+                f"{condition}: fewer failures together with less diversity, both beyond chance, in"
+                f" {trading} of {listing(judged)}."
+            )
+        for agent in crossing.agents[1:]:
+            found = [row.between[agent] for row in rows]
+            told = [_told(each) for each in found if each.sharpest is not None]
+            if told:
+                part = "" if all(each.complete for each in found) else " (incomplete)"
+                yield (
+                    f"{condition}, its effect in {agent} less that in {crossing.reference}{part}:"
+                    f" {'; '.join(told)}."
+                )
 
 
 def is_tree_alone(analyses: Sequence[Analysis]) -> bool:
@@ -291,7 +324,11 @@ def _differences(analysis: Analysis) -> Iterator[str]:
         found = [analysis.contrast(condition, name) for name in told_of]
         for same in (True, False):
             of_kind = [each for each in found if (each.same_items is not None) == same]
-            told = [_told(each, analysis) for each in of_kind if each.sharpest is not None]
+            told = [
+                _told(each, _censored(analysis, condition), *RUNS[analysis.searches.kind])
+                for each in of_kind
+                if each.sharpest is not None
+            ]
             if told:
                 of = _OTHER_SEEDS if same else _OTHER_TASKS
                 part = "" if all(each.complete for each in of_kind) else ", incomplete"
@@ -301,7 +338,7 @@ def _differences(analysis: Analysis) -> Iterator[str]:
                 )
 
 
-def _told(contrast: MeasureContrast, analysis: Analysis) -> str:
+def _told(contrast: MeasureContrast, censored: int = 0, *runs: str) -> str:
     estimate, measure = contrast.sharpest, contrast.measure
     assert estimate is not None
     notes = [f"n = {contrast.pairs}"]
@@ -309,8 +346,8 @@ def _told(contrast: MeasureContrast, analysis: Analysis) -> str:
         notes.append("holds 0")
     elif contrast.sharpest_verdict == "unclear":
         notes.append("not after correction")
-    if measure.name == "first_valid" and (censored := _censored(analysis, contrast.condition)):
-        notes.append(f"none valid in {several(censored, *RUNS[analysis.searches.kind])}")
+    if measure.name == "first_valid" and censored:
+        notes.append(f"none valid in {several(censored, *runs)}")
     unit = _UNITS.get(measure.unit, "")
     return f"{measure.label} {measured_change(estimate, measure, runs='seeds')}{unit} ({', '.join(notes)})"
 

@@ -7,8 +7,9 @@ Of a plan with other agents than one tree each name begins with the agent, `chai
 `tree-uct/build/…`. A bank belongs to one agent: what an agent meets is what another one would not.
 
 A warm condition starts from the bank that the build run of its competition left. Conditions of
-`CodingMemory` share it: their settings decide what is recalled, and nothing of what is kept. A
-condition of another provider has a build run of its own, `build-<memory>/<competition>`.
+`CodingMemory` share it as far as their settings decide what is recalled, and nothing of what is kept.
+A condition whose settings do (`novelty`, say), or of another provider, has a build run of its own,
+`build-<memory>/<competition>`.
 
 Runs of one competition come one after another, and within it the seeds of a condition: so runs
 that are under way together use one sandbox, and what one condition ran first is known when the
@@ -22,7 +23,7 @@ from typing import Final, cast
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.harness.study import BankSource, RunSpec
 from langgraft.benchmarks.mle.agents.settings import AgentSettings
-from langgraft.benchmarks.mle.conditions import BUILD, BUILDER, CODING, MemoryCondition
+from langgraft.benchmarks.mle.conditions import BUILD, BUILDER, MemoryCondition
 from langgraft.benchmarks.mle.plan import MlePlan
 
 SEARCH: Final = "search"
@@ -84,14 +85,14 @@ def _builders(conditions: Iterable[MemoryCondition]) -> list[MemoryCondition]:
     found = {}
     for condition in conditions:
         if condition.start == "warm" and condition.control is None:
-            builder = BUILDER if condition.provider_name == CODING else condition
+            builder = BUILDER if condition.keeps_alike else condition
             found[builder.name] = builder
     return list(found.values())
 
 
 def _builder_of(plan: MlePlan, condition: MemoryCondition) -> MemoryCondition:
     own = plan.filled_by(condition)
-    return BUILDER if own.provider_name == CODING else own
+    return BUILDER if own.keeps_alike else own
 
 
 def _build_name(

@@ -242,9 +242,10 @@ def _kind(agent: str, journals: Sequence[bool]) -> Kind:
     """Return what is measured of an agent; what it left says more than what it is called."""
     if any(journals):
         return "tree"
-    if agent == "mlab":
+    name = agent.partition("-")[0]
+    if name == "mlab":
         return "mlab"
-    return "tree" if agent.partition("-")[0] == TREE and not journals else "chain"
+    return "tree" if name == TREE and not journals else "chain"
 
 
 def _ended(specs: Iterable[RunSpec], log: PlanLogReader) -> int:

@@ -5,15 +5,20 @@ itself is, and its memory.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
+from typing_extensions import override
 
-from langgraft._core.errors import PlanError, SettingsError
+from langgraft._core.errors import InfrastructureError, PlanError, SettingsError
+from langgraft._core.texts import in_a_line
 from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.execute import in_thread
 from langgraft.benchmarks.harness.models import make_model, sharing, silence
@@ -24,10 +29,11 @@ from langgraft.benchmarks.harness.study import (
     RunFiles,
     RunSpec,
 )
+from langgraft.benchmarks.harness.usage import current_meters
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.base import Parts
 from langgraft.benchmarks.mle.agents.settings import AgentSettings
-from langgraft.benchmarks.mle.conditions import MemoryCondition
+from langgraft.benchmarks.mle.conditions import CODING, MemoryCondition
 from langgraft.benchmarks.mle.execute_agent import find
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.results import grade, keep_files, result_of
@@ -35,9 +41,12 @@ from langgraft.benchmarks.mle.runs import agent_of, memory_of, seed_of, seed_of_
 from langgraft.benchmarks.mle.sandboxes import Borrowed
 from langgraft.environments.competitions.competition import Competition
 from langgraft.memory.controls import REPLACEMENTS
+from langgraft.memory.embedders.cached import SQLiteVectors, VectorCache
+from langgraft.memory.embedders.named import make_embedder, read_name
 from langgraft.memory.model import MemoryDelta, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import provider_class
+from langgraft.memory.rankers.dense import Dense
 
 Models: TypeAlias = tuple[BaseChatModel, BaseChatModel | None]
 """The model that acts, and the one for feedback; `None` where that is the same."""
@@ -124,7 +133,75 @@ class MleSession:
 
 def make_bank(plan: MlePlan, condition: MemoryCondition, place: BankPlace) -> MemoryProvider[Any]:
     """Make the provider of a condition over the run's store; of a control, the one it is of."""
-    return provider_of(plan.filled_by(condition), place.store, place.namespace)
+    filling, cache = plan.filled_by(condition), None
+    if place.files is not None and plan.embedder is not None:
+        cache = SQLiteVectors(place.files.shared / "vectors.sqlite")
+    return provider_of(filling, place.store, place.namespace, ranker_of(plan, filling, cache))
+
+
+def ranker_of(
+    plan: MlePlan, condition: MemoryCondition, cache: VectorCache | None = None
+) -> Dense | None:
+    """Return what compares errors by the plan's embedder; `None` where a condition has its own way.
+
+    Args:
+        plan: Names the embedder.
+        condition: Whose memory it is.
+        cache: Where vectors are kept; `None`: in memory.
+    """
+    name = plan.embedder
+    if name is None or condition.provider_name != CODING or "ranker" in condition.settings:
+        return None
+    counted = CountedEmbeddings(name)
+    return Dense(make_embedder(counted, fingerprint=name, cache=cache), ties="newest")
+
+
+class CountedEmbeddings(Embeddings):
+    """A model's embeddings by name, each text counted in what a run paid for.
+
+    Args:
+        name: As LangChain's `init_embeddings` takes it; nothing is loaded before it is used.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @cached_property
+    def inner(self) -> Embeddings:
+        """The embeddings of the provider.
+
+        Raises:
+            SettingsError: They cannot be made: a package or a key is missing.
+        """
+        return read_name(self._name).make()
+
+    @override
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Embed texts.
+
+        Raises:
+            InfrastructureError: The provider failed, after what its client tries again.
+        """
+        with self._counting(texts):
+            return self.inner.embed_documents(texts)
+
+    @override
+    def embed_query(self, text: str) -> list[float]:
+        """Embed a text that others are compared with; as `embed_documents` otherwise."""
+        with self._counting([text]):
+            return self.inner.embed_query(text)
+
+    @contextmanager
+    def _counting(self, texts: Sequence[str]) -> Iterator[None]:
+        try:
+            yield
+        except SettingsError:
+            raise
+        except Exception as error:  # clients have classes of their own
+            msg = f"embedder {self._name!r} failed: {in_a_line(str(error), 300)}"
+            raise InfrastructureError(msg) from error
+        for meter in current_meters():
+            meter.count_embedded(len(texts), sum(map(len, texts)))
 
 
 def check_memories(plan: MlePlan) -> None:
@@ -137,7 +214,8 @@ def check_memories(plan: MlePlan) -> None:
         for condition in plan.memory_of(section):
             if condition.start == "off":
                 continue
-            memory = provider_of(plan.filled_by(condition), InMemoryStore(), None)
+            filling = plan.filled_by(condition)
+            memory = provider_of(filling, InMemoryStore(), None, ranker_of(plan, filling))
             try:
                 agent_named(section.name).check_memory(memory, learn=condition.control is None)
             except SettingsError as error:
@@ -146,11 +224,16 @@ def check_memories(plan: MlePlan) -> None:
 
 
 def provider_of(
-    condition: MemoryCondition, store: BaseStore, namespace: tuple[str, ...] | None
+    condition: MemoryCondition,
+    store: BaseStore,
+    namespace: tuple[str, ...] | None,
+    ranker: Dense | None = None,
 ) -> MemoryProvider[Any]:
-    """Make the provider that a condition describes."""
-    made = provider_class(condition.provider_name)
-    return made(store, namespace=namespace, settings=condition.architecture())
+    """Make the provider that a condition describes, with another ranker if one is given."""
+    made, settings = provider_class(condition.provider_name), condition.architecture()
+    if ranker is not None:
+        settings = settings.model_copy(update={"ranker": ranker})
+    return made(store, namespace=namespace, settings=settings)
 
 
 def _asked(
@@ -183,11 +266,13 @@ def models_of(plan: MlePlan, agent: AgentSettings, model: BaseChatModel) -> Mode
 
 
 def check_models(plan: MlePlan) -> None:
-    """See whether the models that agents have beside that of the plan can be made.
+    """See whether the models that agents have beside that of the plan can be made, and the embedder.
 
     Raises:
         InputError: One cannot be set up.
     """
+    if plan.embedder is not None:
+        read_name(plan.embedder).make()
     for agent in plan.agents:
         for named in (_acting(plan, agent), _feedback(plan, agent)):
             if named is not None:

@@ -251,6 +251,8 @@ class MleStudy(Study[MlePlan]):
         lines.append(f"packages: {_packages_line(plan)}")
         if plan.weights is not None:
             lines.append(f"weights: {_weights_line(plan)}")
+        if plan.embedder is not None:
+            lines.append(f"errors are compared by {plan.embedder}; each text is embedded once")
         lines += unprepared_lines(plan)
         return tuple(lines)
 

@@ -6,11 +6,14 @@ is no such number.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from langgraft.benchmarks.comparison.estimates import Estimate
+from langgraft.benchmarks.comparison.measures import MeasureContrast
 from langgraft.benchmarks.mle.analysis import Analysis
 from langgraft.benchmarks.mle.columns import Scaled, correlation, estimate, share, spread
+from langgraft.benchmarks.mle.interactions import Crossing, crossings
 from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned
 from langgraft.benchmarks.mle.searches import TREE, Search, StepRun, TreeSearch
 from langgraft.benchmarks.published import mle_agent_memory
@@ -28,7 +31,8 @@ def tables(analyses: Sequence[Analysis]) -> tuple[Table, ...]:
             before = found[table.name].rows if table.name in found else ()
             rows = tuple((analysis.agent, *row) for row in table.rows)
             found[table.name] = Table(table.name, ("agent", *table.columns), (*before, *rows))
-    return (*found.values(), _published())
+    crossed = crossings(analyses)
+    return (*found.values(), *((_interactions(crossed),) if crossed else ()), _published())
 
 
 def _of_agent(analysis: Analysis) -> tuple[Table, ...]:
@@ -83,25 +87,42 @@ def _levels(analysis: Analysis) -> Table:
     return Table.of("levels", columns, rows)
 
 
+_CONTRAST: Final = (
+    *("condition", "measure", "unit", "in_family", estimate(), "p", "p_holm", "verdict"),
+    *(estimate("same_tasks"), "same_tasks_p", "same_tasks_p_holm", "same_tasks_verdict"),
+    *("pairs", "undefined", "planned"),
+)
+
+
+def _contrast(found: MeasureContrast) -> tuple[Any, ...]:
+    return (
+        *(found.condition, found.measure.name, found.measure.unit),
+        _YES[found.in_family],
+        *((found.estimate, found.measure.scale), _p(found.estimate)),
+        *(found.p_adjusted, found.verdict),
+        *((found.same_items, found.measure.scale), _p(found.same_items)),
+        *(found.p_same_items, found.verdict_same_items),
+        *(found.pairs, found.undefined, found.planned),
+    )
+
+
 def _contrasts(analysis: Analysis) -> Table:
-    columns = (
-        *("condition", "measure", "unit", "in_family", estimate(), "p", "p_holm", "verdict"),
-        *(estimate("same_tasks"), "same_tasks_p", "same_tasks_p_holm", "same_tasks_verdict"),
-        *("pairs", "undefined", "planned"),
-    )
+    return Table.of("contrasts", _CONTRAST, map(_contrast, analysis.contrasts))
+
+
+def _interactions(crossed: Sequence[Crossing]) -> Table:
+    """Return what conditions change in an agent less what they change in the first, and the mean."""
+    columns = ("agent", "reference", *_CONTRAST)
     rows = (
-        (
-            *(each.condition, each.measure.name, each.measure.unit),
-            _YES[each.in_family],
-            *((each.estimate, each.measure.scale), _p(each.estimate)),
-            *(each.p_adjusted, each.verdict),
-            *((each.same_items, each.measure.scale), _p(each.same_items)),
-            *(each.p_same_items, each.verdict_same_items),
-            *(each.pairs, each.undefined, each.planned),
+        (*named, *_contrast(replace(found, condition=row.condition)))
+        for crossing in crossed
+        for row in crossing.rows
+        for named, found in (
+            *(((agent, crossing.reference), each) for agent, each in row.between.items()),
+            (("mean", ""), row.mean),
         )
-        for each in analysis.contrasts
     )
-    return Table.of("contrasts", columns, rows)
+    return Table.of("interactions", columns, rows)
 
 
 def _p(found: Estimate | None) -> float | None:

@@ -37,12 +37,28 @@ class GradeFunction(Protocol):
         ...
 
 
+class Values(BaseModel):
+    """What a metric refuses of numbers, whatever the answers are: told to whoever submits."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    least: float | None = None
+    """The least that a value may be; `None`: any."""
+    most: float | None = None
+    """The greatest; `None`: any."""
+    sum: float | None = None
+    """What the values of a row add up to; `None`: anything."""
+    whole: bool = False
+    """Whether labels are compared, which are whole numbers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """A metric by name, and the function that computes it."""
+    """A metric by name, the function that computes it, and what that refuses."""
 
     name: str
     grade: GradeFunction
+    values: Values = field(default_factory=Values)
 
 
 class Checksums(BaseModel):

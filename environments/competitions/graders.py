@@ -10,12 +10,12 @@ competitions; each says where that is odd. A refused submission raises `InvalidS
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.errors import LanggraftError
 from langgraft._core.lazy import require
-from langgraft.environments.competitions.competition import GradeFunction
+from langgraft.environments.competitions.competition import GradeFunction, Values
 
 if TYPE_CHECKING:  # pandas comes with an extra
     import pandas as pd
@@ -26,6 +26,30 @@ SUM_TOLERANCE: Final = 1e-6
 
 class InvalidSubmissionError(LanggraftError):
     """A submission cannot be graded. The message may tell of the answers: it is for the log."""
+
+
+_PROBABILITIES: Final = Values(least=0, most=1)
+_ASKED: Final[Mapping[str, Values]] = {
+    "area_under_roc": _PROBABILITIES,
+    "mean_area_under_roc": _PROBABILITIES,
+    "log_loss": _PROBABILITIES,
+    "multi_class_log_loss": Values(least=0, most=1, sum=1),
+    # From -1 on by scikit-learn of today, from 0 on by that of before 1.5.
+    "mean_root_mean_squared_log_error": Values(least=0),
+    "accuracy": Values(whole=True),
+    "quadratic_weighted_kappa": Values(whole=True),
+}
+
+
+def values_of(metric: str, arguments: Mapping[str, Any]) -> Values:
+    """Return what a metric refuses of numbers, whatever the answers are.
+
+    Args:
+        metric: The name of one of these functions.
+        arguments: What it is made with.
+    """
+    free = not arguments.get("probabilities", True) or arguments.get("as_text", False)
+    return Values() if free else _ASKED.get(metric, Values())
 
 
 def area_under_roc(*, id_column: str, target: str) -> GradeFunction:

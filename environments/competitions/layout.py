@@ -36,6 +36,7 @@ from langgraft.environments.competitions.competition import (
     Grader,
     MetricGroup,
     Modality,
+    Values,
 )
 from langgraft.environments.competitions.medals import Board
 
@@ -69,14 +70,15 @@ class DatasetConfig(_Config):
 
 
 class GraderConfig(_Config):
-    """The metric's name, and `module:function` that computes it."""
+    """The metric's name, `module:function` that computes it, and ours, what that refuses of numbers."""
 
     name: str = Field(min_length=1)
     grade_fn: str
+    values: Values = Field(default_factory=Values)
 
 
 class CompetitionConfig(_Config):
-    """A `config.yaml`: MLE-bench's keys, and five of ours, all optional."""
+    """A `config.yaml`: MLE-bench's keys, and six of ours, all optional."""
 
     id: str
     name: str = Field(min_length=1)
@@ -133,7 +135,7 @@ def read_competition(
         competition_type=config.competition_type,
         modality=config.modality,
         metric_group=config.metric_group,
-        grader=Grader(config.grader.name, grade),
+        grader=Grader(config.grader.name, grade, config.grader.values),
         board=board,
         raw_dir=data / "raw",
         public_dir=data / "prepared" / "public",

@@ -30,6 +30,7 @@ from langgraft.environments.competitions.competition import (
     Grader,
     MetricGroup,
     Modality,
+    Values,
 )
 from langgraft.environments.competitions.layout import (
     CONFIG,
@@ -73,6 +74,11 @@ class LiteCompetition(BaseModel):
         """The column that names rows; none where it is the first one."""
         return (self.grader["id_column"],) if "id_column" in self.grader else ()
 
+    @property
+    def values(self) -> Values:
+        """What the metric refuses of numbers."""
+        return graders.values_of(self.grader["metric"], self.grader)
+
 
 def lite_competitions() -> Mapping[str, LiteCompetition]:
     """Return what is known of the lite competitions, by id, in order."""
@@ -96,7 +102,7 @@ def lite_competition(name: str, known: LiteCompetition, data_dir: Path) -> Compe
         competition_type=known.competition_type,
         modality=known.modality,
         metric_group=known.metric_group,
-        grader=Grader(known.metric, grade),
+        grader=Grader(known.metric, grade, known.values),
         board=Board(known.thresholds),
         raw_dir=data_dir / name / "raw",
         public_dir=prepared / "public",
@@ -147,6 +153,7 @@ def mlebench_competition(
         found,
         modality=known.modality,
         metric_group=known.metric_group,
+        grader=dataclasses.replace(found.grader, values=known.values),
         id_columns=known.id_columns,
         sample_submission=data_dir / found.id / "prepared" / known.sample_submission,
         checksums=found.checksums or known.checksums,

@@ -6,6 +6,7 @@ behind an answer is opened, so that whatever an agent is told, it could have fou
 
 import csv
 import io
+import math
 import os
 import re
 import stat
@@ -19,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.errors import CompetitionError, LanggraftError
 from langgraft._core.lazy import require
-from langgraft.environments.competitions.competition import Competition, refuse_others
+from langgraft.environments.competitions.competition import Competition, Values, refuse_others
+from langgraft.environments.competitions.graders import SUM_TOLERANCE
 from langgraft.environments.competitions.preparing import not_prepared
 
 if TYPE_CHECKING:
@@ -50,8 +52,8 @@ def check_submission(
     """Hold a submission against the sample submission; never opens the private folder.
 
     It is valid with the columns of the sample (in any order), its number of rows, its ids as
-    often as they are there (in any order), and finite numbers wherever the sample has numbers. A
-    file is read only up to 16 MiB and twelve times the size of the sample.
+    often as they are there (in any order), and finite numbers wherever the sample has numbers, which
+    are such as the metric takes (`Values`: probabilities, rows that sum up to 1 …). A file is read only up to 16 MiB and twelve times the size of the sample.
 
     Args:
         submission: A CSV file, what such a file holds, or a frame.
@@ -95,7 +97,11 @@ def _checked(
             submission = read_bounded(Path(submission), most=most_bytes(len(sample_data)))
         if isinstance(submission, bytes):
             submission = _frame_like(submission, sample, sample_data)
-        return _compared(submission, sample, ids)
+        found = _compared(submission, sample, ids)
+        if not found.valid:
+            return found
+        reasons = tuple(_refused(submission, sample, ids, competition.grader.values))
+        return Validity(valid=not reasons, reasons=reasons)
     except UnusableFileError as error:
         return Validity(valid=False, reasons=(str(error),))
 
@@ -306,6 +312,38 @@ def _not_numbers(name: str, submission: "pd.Series[Any]", sample: "pd.Series[Any
     shown = _examples(submission[bad].tolist()) or "too many digits"
     what = "values are" if bad.sum() != 1 else "value is"
     return f"column {_shown(name, 40)!r}: {int(bad.sum()):,} {what} no finite number: {shown}"
+
+
+def _refused(
+    submission: "pd.DataFrame", sample: "pd.DataFrame", ids: Sequence[str], values: Values
+) -> Iterator[str]:
+    """Say which numbers the metric refuses, whatever the answers are."""
+    if values == Values():
+        return  # a sample may have millions of rows
+    numpy: Any = require("numpy", extra="mle", purpose=_PURPOSE)
+    numbers = [n for n in sample.columns if n not in ids and sample[n].dtype.kind in "biuf"]
+    least, most = (
+        math.inf * sign if bound is None else bound
+        for sign, bound in ((-1, values.least), (1, values.most))
+    )
+    for name in numbers:
+        given = submission[name].astype("float64")
+        for bad, which in (
+            (given < least, f"below {least:g}"),
+            (given > most, f"above {most:g}"),
+            (given % 1 > 0 if values.whole else given > math.inf, "that are no whole number"),
+        ):
+            if bad.any():
+                shown = (
+                    f"{int(bad.sum()):,} times, as in {_examples(submission[name][bad].tolist())}"
+                )
+                yield f"column {_shown(name, 40)!r}: the metric takes no values {which}: {shown}"
+    if values.sum is not None:
+        sums = submission[numbers].sum(axis=1)
+        off = ~numpy.isclose(sums, values.sum, atol=SUM_TOLERANCE)
+        if off.any():
+            shown = f"{int(off.sum()):,} times, as in {_examples(sums[off].tolist())}"
+            yield f"the metric takes no rows that do not add up to {values.sum:g}: {shown}"
 
 
 def _examples(values: Sequence[object]) -> str:

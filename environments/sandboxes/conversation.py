@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,7 +19,13 @@ from langgraft.environments.sandboxes.places import (
     parse_json,
     receive_frame,
 )
-from langgraft.environments.sandboxes.programs import ExecutionResult, Frame, Limits, ProgramError
+from langgraft.environments.sandboxes.programs import (
+    ExecutionResult,
+    Frame,
+    Limits,
+    ProgramError,
+    Stopped,
+)
 from langgraft.environments.sandboxes.requests import OutgoingFile, RunRequest, check_name
 
 logger = logging.getLogger(__name__)
@@ -283,7 +289,7 @@ class Conversation:
             stdout=self._output(frames.STDOUT, printed[0]),
             stderr=self._output(frames.STDERR, printed[1]),
             duration=ended.duration,
-            stopped=None if ended.stopped in {"cancelled", "full"} else ended.stopped,
+            stopped=next((each for each in get_args(Stopped) if each == ended.stopped), None),
             oom=ended.oom,
             signal=ended.signal,
             error=ended.error.told() if ended.error is not None else None,

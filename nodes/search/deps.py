@@ -204,8 +204,10 @@ class TreePrompts(PromptSet):
     merge: Prompt = prompt_field(
         "tree_merge", "task attempts metric code partner_metric partner memory rules"
     )
-    rules: Prompt = prompt_field("tree_rules", "folds packages bounds")
+    rules: Prompt = prompt_field("tree_rules", "split folds packages bounds")
     """What becomes `$rules`."""
+    split: Prompt = prompt_field("tree_split", "")
+    """What becomes `$split` of these, where programs are scored again on other splits."""
     bounds: Prompt = prompt_field("bounds", BOUNDS)
     """What becomes `$bounds` of these."""
     repair: Prompt = prompt_field("tree_repair", "problem")
@@ -267,6 +269,8 @@ class SearchDeps(CompetitionDeps):
     """Wall clock of the search; `None` sets no limit."""
     invalid_is_bug: bool = True
     """Whether a program that leaves a submission which is not valid has failed."""
+    candidates: int = 1
+    """Best programs that are run again on fresh splits; with one, nobody is told of splits."""
     clock: Callable[[], float] = time.monotonic
     """Seconds that go on; of what it says only differences count."""
     weights: Sequence[str] = ()

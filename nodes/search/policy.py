@@ -6,7 +6,7 @@ and what a score is worth among those of a search.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol, get_args
 
@@ -119,6 +119,8 @@ class AIDEPolicy:
     published_depth: bool = True
     """Compare as AIDE's code does: a failure *at* the depth is still repaired, so 3 lets four
     repairs follow a draft. `False` holds to the setting's word: three."""
+    scope: Scope = "all"
+    """Which attempts the writer is told of; AIDE: all."""
 
     def __post_init__(self) -> None:
         """Refuse settings that no search can follow.
@@ -132,6 +134,7 @@ class AIDEPolicy:
         if not isinstance(self.published_depth, bool):
             msg = f"published_depth={self.published_depth!r:.80}: give true or false"
             raise SettingsError(msg)
+        check_scope(self.scope)
 
     def describe(self) -> dict[str, JSON]:
         """Return the policy's name and settings as JSON."""
@@ -154,13 +157,13 @@ class AIDEPolicy:
         """
         del progress
         if _drafted(nodes, under_way) < self.drafts:
-            return _DRAFT
+            return replace(_DRAFT, scope=self.scope)
         if seeded_fraction("aide", "debug", seed, step) < self.debug_probability:
             leaves = self.debuggable(nodes, under_way)
             if leaves:
                 drawn = int(seeded_fraction("aide", "leaf", seed, step) * len(leaves))
                 return Expansion("debug", leaves[drawn].id)
-        return _greedy(nodes, lower_is_better=lower_is_better)
+        return replace(_greedy(nodes, lower_is_better=lower_is_better), scope=self.scope)
 
     def admissible(
         self,

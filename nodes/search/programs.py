@@ -99,7 +99,13 @@ def _rules(deps: SearchDeps, work: Work, parent: JournalNode | None) -> str:
     if parent is not None and (ran := _RAN.findall(parent.output)):
         bounds = f"{bounds}\n- The previous solution ran for {ran[-1]}."
     packages = ", ".join(deps.packages)
-    rules = deps.prompts.rules.render(folds=str(deps.folds), packages=packages, bounds=bounds)
+    again = deps.candidates > 1
+    rules = deps.prompts.rules.render(
+        split=f"\n{deps.prompts.split.render().strip()}" if again else "",
+        folds=str(deps.folds),
+        packages=packages,
+        bounds=bounds,
+    )
     hint = f"{work['hint']}\n\n" if "hint" in work else ""
     return f"{hint}{rules.strip()}"
 
@@ -256,7 +262,7 @@ def _cut(text: str) -> str:
 
 
 SPLIT_SEED: Final = "SPLIT_SEED"
-"""Environment variable that says which split a program holds out; see `tree_rules.md`."""
+"""Environment variable that says which split a program holds out; see `tree_split.md`."""
 _LEAST_DIGITS: Final = 2
 """A metric that a review rounds to fewer digits may be any number."""
 LONGEST_ANALYSIS: Final = 4_000
@@ -283,7 +289,7 @@ def execute_node(deps: SearchDeps) -> Node[BranchState]:
 
 
 def attempted(deps: SearchDeps, code: str, *, split: int, seconds: float) -> Program[Call, Attempt]:
-    """Run a program, which holds out that split, for at most so many seconds."""
+    """Run a program for at most so many seconds; it is told the split only where it will get others."""
     made: Attempt = yield Call(
         attempt,
         aattempt,
@@ -291,7 +297,7 @@ def attempted(deps: SearchDeps, code: str, *, split: int, seconds: float) -> Pro
         deps.competition,
         deps.sandbox,
         seconds=seconds,
-        environment={SPLIT_SEED: str(split)},
+        environment={SPLIT_SEED: str(split)} if deps.candidates > 1 else {},
     )
     return made
 

@@ -154,6 +154,19 @@ def test_candidates_when_there_are_several_are_run_again_on_fresh_splits(
     assert out["submission"] == found.submission("001")
 
 
+@pytest.mark.parametrize("candidates", [1, 2])
+def test_splits_when_nothing_is_run_again_are_not_spoken_of(
+    competition: Competition, candidates: int
+) -> None:
+    """Neither in prompts nor in the environment of programs."""
+    shows = f"import os\nprint('split', os.environ.get('SPLIT_SEED'))\n{good(0.5)}"
+    code = programs(reply(shows), reply(good(0.4)))
+    _, found = searched(competition, code, steps=2, candidates=candidates)
+    told = ['int(os.environ.get("SPLIT_SEED", "0"))`' in text for text in code.texts("write")]
+    assert told == [candidates > 1] * 2
+    assert f"split {0 if candidates > 1 else None}" in found.nodes[0].output
+
+
 def test_folder_when_it_is_given_has_contents_and_the_best_solution(
     competition: Competition, tmp_path: Path
 ) -> None:

@@ -204,3 +204,16 @@ def test_feedback_rule_when_nothing_fits_says_so() -> None:
     """The support's own rule never answers what it was not written for."""
     with pytest.raises(AssertionError, match="nobody knows"):
         feedback("What is this?", "s/000/what")
+
+
+async def test_search_when_memory_is_asked_in_threads_complains_of_no_span(
+    competition: Competition, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A span that begins in one thread ends in another: it must not be the current one of either."""
+    async with sandbox(competition) as place:
+        agent = build_tree_agent(
+            writing(), competition=competition, sandbox=place, memory=coding(),
+            feedback_model=reviewing(), steps=4, seconds=60,
+        )  # fmt: skip
+        await agent.ainvoke({"episode_id": "s"})
+    assert [each for each in caplog.records if "context" in each.getMessage()] == []

@@ -1,6 +1,7 @@
 """`diagnose`: error records by a model, and by rules where it does not help."""
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -225,3 +226,14 @@ def test_rules_when_given_anything_make_records_that_memory_takes(
     record = diagnose_by_rules(Failure(output, code, analysis))
     if record is not None:
         CodingMemory(InMemoryStore()).neighbours(record)
+
+
+def test_examples_when_a_prompt_shows_them_are_records_that_would_be_taken() -> None:
+    """Whoever keeps to them is never corrected; and no fix needs what is not there."""
+    text = prompt("diagnose_by_example").text
+    shown = re.findall(r"^\{.*\}$", text, re.MULTILINE)[:-1]
+    assert len(shown) == 4
+    for each in shown:
+        model = GenericFakeChatModel(messages=iter([AIMessage(each)]))
+        found = diagnose(Failure("Traceback\nValueError: x"), model)
+        assert (found.why, found.calls) == ("ok", 1)

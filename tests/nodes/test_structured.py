@@ -86,7 +86,8 @@ def test_reply_when_it_holds_the_value_is_read_whatever_stands_around_it(reply: 
         ('{"name":' * 100_000, "nested too deeply"),
         ('["[' * 100_000, "no complete JSON value"),
         ("[" * 900 + "1," * 50_000, "no complete JSON value"),
-        ("null", "valid dictionary"),
+        ("null", "expected a JSON object"),
+        ("[1]", "expected a JSON object"),
     ],
 )
 def test_reply_when_it_holds_no_such_value_is_refused_and_says_why(

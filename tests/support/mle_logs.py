@@ -68,7 +68,7 @@ class Tree:
     steps: int = 12
     """Of a search; runs of other agents have from none to three times as many."""
     bugs: Mapping[str, float] = field(default_factory=lambda: {"warm": 0.15, "cold": 0.4})
-    """Condition → chance that a program fails; 0.6 where it is missing."""
+    """Condition, or that of an agent (`tree-uct/warm`) → chance that a program fails; or 0.6."""
     told: str = ""
     """Stands in every text that a model could have written."""
     modality: str | None = None
@@ -236,7 +236,7 @@ def _entry(run: RunSpec, place: int, kind: str) -> MemoryItem:
 def _nodes(tree: Tree, run: RunSpec) -> list[JournalNode]:
     condition, competition = (str(run.factors[name]) for name in ("memory", "competition"))
     chance = random.Random(f"{competition} {run.factors['seed']} {condition}")
-    rate = tree.bugs.get(condition, 0.6)
+    rate = tree.bugs.get(f"{run.factors['agent']}/{condition}", tree.bugs.get(condition, 0.6))
     nodes: list[JournalNode] = []
     for step in range(tree.steps):
         buggy = chance.random() < rate

@@ -216,7 +216,7 @@ def told_bounds(left: int = 20, steps: int = 30) -> str:
 
 
 def _rules(packages: str) -> str:
-    return prompt("tree_rules").render(folds="5", packages=packages, bounds=told_bounds())
+    return prompt("tree_rules").render(split="", folds="5", packages=packages, bounds=told_bounds())
 
 
 def _csv(path: Path, names: str, rows: Iterable[Iterable[Any]]) -> None:

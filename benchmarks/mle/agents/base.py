@@ -17,6 +17,7 @@ from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
 from langgraft._core.canonical import JSON
+from langgraft._core.texts import Prompt
 from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.environments.competitions.competition import Competition
@@ -26,6 +27,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.competition_run import Gpus
+from langgraft.nodes.prompts import prompt
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.workbench.log import StepRecord
 
@@ -61,6 +63,11 @@ class Parts:
 
     weights: tuple[str, ...] = ()
     """Names of pretrained weights that programs find, as the agent is told."""
+
+    @property
+    def diagnosis(self) -> Prompt:
+        """The prompt that failures are diagnosed with."""
+        return prompt("diagnose_by_example" if self.plan.diagnosis_examples else "diagnose")
 
     def arguments(self, place: "Place") -> "Arguments":
         """Return what every builder of a graph is told, beside the model that acts."""

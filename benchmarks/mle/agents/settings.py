@@ -56,6 +56,9 @@ class AgentSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: AgentName
+    variant: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9._-]*$")
+    """A word that tells this section from others of the same agent, such as that of another model:
+    the agent is called `chain-<variant>` then, in runs and in reports; `None`: it is the only one."""
     seeds: tuple[int, ...] | None = None
     """Seeds of the runs that are compared; `None`: those of the plan."""
     build_seeds: tuple[int, ...] | None = None
@@ -136,7 +139,7 @@ class AgentSettings(BaseModel):
     @property
     def label(self) -> str:
         """What the agent is called among those of its plan, and in names of runs."""
-        return self.name
+        return self.name if self.variant is None else f"{self.name}-{self.variant}"
 
     @property
     def own_models(self) -> tuple[str, ...]:
@@ -157,8 +160,8 @@ class PolicySettings(BaseModel):
     policy: uct
     policy: {name: evolution, crossover: 0.3}
 
-    Settings of `greedy`, AIDE's policy, stand in the agent's section, and so does the `debug_depth`
-    of all.
+    All have `scope`: which attempts a writer is told of, `all`, `siblings` or `ancestors`. The other
+    settings of `greedy`, AIDE's policy, stand in the agent's section, as does everybody's `debug_depth`.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -170,6 +173,10 @@ class PolicySettings(BaseModel):
     @classmethod
     def _named(cls, given: Any) -> Any:
         return {"name": given} if isinstance(given, str) else given
+
+
+_OF_GREEDY: Final = ("drafts", "debug_probability", "published_depth")
+"""Settings of a tree's section that are the greedy policy's alone."""
 
 
 class TreeSettings(AgentSettings):
@@ -211,9 +218,10 @@ class TreeSettings(AgentSettings):
     @property
     @override
     def label(self) -> str:
-        """`tree`, and policy and operators where they are others than AIDE's."""
-        policy = "" if self.policy.name == "greedy" else f"-{self.policy.name}"
-        return f"{self.name}{policy}{'-current' if self.operators == 'current' else ''}"
+        """`tree`, policy and operators where they are others than AIDE's, and the variant."""
+        policy = None if self.policy.name == "greedy" else self.policy.name
+        operators = None if self.operators == "published" else self.operators
+        return "-".join(filter(None, (self.name, policy, operators, self.variant)))
 
     def search_policy(self) -> "SearchPolicy":
         """Return the policy.
@@ -226,29 +234,26 @@ class TreeSettings(AgentSettings):
         from langgraft.nodes.search.uct import UCTPolicy  # noqa: PLC0415
 
         given: dict[str, Any] = dict(self.policy.model_extra or {})
-        made: type[UCTPolicy | EvolutionPolicy] | None = {
+        made: type[AIDEPolicy | UCTPolicy | EvolutionPolicy] = {
+            "greedy": AIDEPolicy,
             "uct": UCTPolicy,
             "evolution": EvolutionPolicy,
-        }.get(self.policy.name)
-        known = {each.name for each in fields(made)} - {"debug_depth"} if made else set()
+        }[self.policy.name]
+        own: dict[str, Any] = {"debug_depth": self.debug_depth}
+        if made is AIDEPolicy:
+            own |= {name: getattr(self, name) for name in _OF_GREEDY}
+        known = {each.name for each in fields(made)} - set(own)
         if strange := sorted(set(given) - known):
-            there = ", ".join(sorted(known)) or "none beside those of the agent's section"
+            there = ", ".join(sorted(known))
             msg = f"policy {self.policy.name} has no setting {strange[0]!r:.80}; it has {there}"
             raise SettingsError(msg)
-        if made is not None:
-            return made(**given, debug_depth=self.debug_depth)
-        return AIDEPolicy(
-            self.drafts,
-            self.debug_probability,
-            self.debug_depth,
-            published_depth=self.published_depth,
-        )
+        return made(**given, **own)
 
     @model_validator(mode="after")
     def _policy_fits(self, info: ValidationInfo) -> Self:
         if is_shipped(info) or (self.policy.name == "greedy" and not self.policy.model_extra):
             return self  # to check it would import it, and listing plans needs none of that
-        for name in ("drafts", "debug_probability", "published_depth"):
+        for name in _OF_GREEDY:
             if (
                 self.policy.name != "greedy"
                 and getattr(self, name) != type(self).model_fields[name].default

@@ -38,6 +38,8 @@ from langgraft.benchmarks.mle.agents.settings import (
 )
 from langgraft.memory.model import BankContent
 from langgraft.memory.provider import MemoryProvider
+from langgraft.nodes.chain.deps import ChainPrompts
+from langgraft.nodes.mlab.deps import MLABPrompts
 from langgraft.nodes.mlab.tools import BLOCKS
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
 from langgraft.nodes.workbench.log import (
@@ -56,7 +58,7 @@ STEPS: Final = "steps.json"
 
 _PROMPTS: Final = (
     *("bounds", "use_all_time", "may_finish"),
-    *("diagnose", "judge_novelty", "judge_novelty_message", "repair"),
+    *("diagnose", "diagnose_by_example", "judge_novelty", "judge_novelty_message", "repair"),
 )
 """Prompts of both agents: what a run may use, and what becomes of failures."""
 
@@ -208,6 +210,7 @@ class ChainAgent(StepAgent):
         section = must_be(parts.settings, ChainSettings)
         return build_chain_agent(
             parts.model,
+            prompts=ChainPrompts(diagnose=parts.diagnosis),
             context=section.context,
             soft_seconds=section.soft_seconds,
             on_stuck=section.on_stuck,
@@ -254,6 +257,7 @@ class MlabAgent(StepAgent):
         section = must_be(parts.settings, MlabSettings)
         return build_mlab_agent(
             parts.model,
+            prompts=MLABPrompts(diagnose=parts.diagnosis),
             window=section.window,
             retries=section.retries,
             **parts.arguments(place),

@@ -58,10 +58,12 @@ class TreeAgent(Agent):
         "tree_draft_complexity",
         "tree_improve_complexity",
         "tree_rules",
+        "tree_split",
         "tree_review",
         "tree_repair",
         "bounds",
         "diagnose",
+        "diagnose_by_example",
         "judge_novelty",
         "judge_novelty_message",
         "repair",
@@ -113,7 +115,9 @@ class TreeAgent(Agent):
             candidates=section.candidates,
             hours=section.hours,
             invalid_is_bug=section.invalid_is_bug,
-            prompts=CurrentTreePrompts() if section.operators == "current" else TreePrompts(),
+            prompts=(CurrentTreePrompts if section.operators == "current" else TreePrompts)(
+                diagnose=parts.diagnosis
+            ),
             **parts.arguments(place),
         )
 

@@ -32,6 +32,7 @@ KINDS: Final = (
     "tree_debug_current",
     "tree_review",
     "diagnose",
+    "diagnose_by_example",
 )
 """Prompts that are understood, by the names they ship under."""
 _AT_A_LOSS: Final = (
@@ -74,7 +75,7 @@ def answer(messages: Sequence[BaseMessage], sampling: Sampling, ignorance: float
 
 
 def _replied(asked: FilledPrompt, dice: Dice, ignorance: float) -> str:
-    if asked.kind == "diagnose":
+    if asked.kind.startswith("diagnose"):
         return write_diagnosis(asked)
     if asked.kind == "tree_review":
         return write_review(asked, dice)

@@ -20,6 +20,7 @@ from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.benchmarks.studies import choose, read_plan, shipped_plans, studies
 from langgraft.memory.providers.coding.provider import coding_preset
 from langgraft.nodes.search import AIDEPolicy, EvolutionPolicy
+from langgraft.nodes.search.policy import identity_of
 
 
 def written(folder: Path, **fields: Any) -> Plan:
@@ -73,6 +74,7 @@ def test_seconds_when_nobody_names_them_then_each_agent_has_its_original_s(
     """AIDE alone stops an execution after two hours; the others' may take what their run has left."""
     chain = {"name": "chain", "seconds": fields.pop("chain", None)}
     plan = written(tmp_path, agents=["tree", chain, {"name": "mlab", "hours": 4}], **fields)
+    assert isinstance(plan, MlePlan)
     assert [plan.limits_of(each).seconds for each in plan.agents] == seconds
 
 
@@ -176,7 +178,7 @@ REFUSED = [
     ),
     (
         {"agents": [{"name": "tree", "policy": {"name": "greedy", "c": 1}}]},
-        "policy greedy has no setting 'c'; it has none beside those of the agent's section",
+        "policy greedy has no setting 'c'; it has scope",
     ),
     ({"agents": [{"name": "tree", "policy": {"name": "uct", "c": -1}}]}, "c=-1"),
     (
@@ -185,7 +187,7 @@ REFUSED = [
     ),
     (
         {"agents": ["tree", {"name": "tree", "steps": 5}]},
-        "each agent may be given once, and the tree once with each policy and operators, got ['tree', 'tree']",
+        "with each policy and operators, unless `variant` tells them apart; got ['tree', 'tree']",
     ),
     ({"agents": [{"name": "chain", "policy": "uct"}]}, "`policy` is no setting of this agent"),
 ]
@@ -298,6 +300,13 @@ def test_policy_when_a_plan_names_none_then_is_aides() -> None:
     section = TreeSettings(drafts=2, debug_probability=1, debug_depth=4, published_depth=False)
     assert section.search_policy() == AIDEPolicy(2, 1, 4, published_depth=False)
     assert section.label == "tree"
+
+
+@pytest.mark.parametrize("name", ["greedy", "uct", "evolution"])
+def test_policy_when_a_plan_names_a_scope_then_has_it(name: Any) -> None:
+    """Which attempts a writer is told of is a setting of every policy."""
+    section = TreeSettings.model_validate({"policy": {"name": name, "scope": "siblings"}})
+    assert identity_of(section.search_policy())["scope"] == "siblings"
 
 
 def test_agents_when_named_then_have_the_limits_of_mlebench() -> None:

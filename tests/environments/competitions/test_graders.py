@@ -153,6 +153,34 @@ def test_grader_of_a_lite_competition_when_given_the_answers_is_perfect(name: st
         grade(answers.drop(columns=answers.columns[-1]), answers)
 
 
+@pytest.mark.parametrize("name", lite_competitions())
+def test_values_when_they_are_said_to_be_refused_are_by_the_grader(name: str) -> None:
+    """And those that are not said to be are taken: checks and grades go together."""
+    grade, arguments = lite(name)
+    values = lite_competitions()[name].values  # noqa: PD011
+    key, target = arguments.get("id_column", "id"), arguments.get("target", "a")
+    answers = pd.DataFrame({key: IDS})
+    for column in arguments.get("targets", [target]):
+        answers[column] = LABELS
+    if "multi_class" in grade.__qualname__:
+        answers[["a", "b"]] = np.eye(2)[LABELS]
+    columns = [each for each in answers.columns if each != key]
+    for strange, refused in (
+        (-1.5, values.least is not None or values.whole),
+        (2.0, values.most is not None),
+        (0.5, values.sum is not None or values.whole),
+    ):
+        told = answers.astype(dict.fromkeys(columns, float))
+        told.loc[0, columns] = (
+            strange if values.sum is None else [strange, *[0.0] * (len(columns) - 1)]
+        )
+        if refused:
+            with pytest.raises((InvalidSubmissionError, ValueError)):
+                grade(told, answers)
+        else:
+            assert math.isfinite(grade(told, answers))
+
+
 @pytest.mark.parametrize(
     "told",
     [

@@ -11,7 +11,7 @@ import pytest
 from toy_competition import predictions, write_competition
 
 from langgraft._core.errors import CompetitionError
-from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.competition import Competition, Values
 from langgraft.environments.competitions.layout import read_competition
 from langgraft.environments.competitions.submissions import check_submission
 
@@ -230,6 +230,49 @@ def test_sample_when_absent_or_private_is_the_competitions_fault(
     competition.sample_submission.unlink()
     with pytest.raises(CompetitionError, match="the data of house-prices is not prepared"):
         check_submission(predictions().encode(), competition)
+
+
+PROBABILITIES = "id,a,b\nx,0.5,0.5\ny,0.5,0.5\nz,0.5,0.5\n"
+
+
+@pytest.mark.parametrize(
+    ("values", "rows", "said"),
+    [
+        (Values(least=0, most=1, sum=1), "x,0.5,0.5\ny,1,0\nz,0.333333,0.666667\n", ""),
+        (
+            Values(least=0, most=1, sum=1),
+            "x,0.7,0.7\ny,1,0\nz,0.2,0.7\n",
+            "no rows that do not add up to 1: 2 times, as in '1.4', '0.8",
+        ),
+        (Values(least=0, most=1), "x,0.7,0.7\ny,1,1\nz,0,0\n", ""),
+        (
+            Values(least=0, most=1),
+            "x,1.5,0\ny,0,0\nz,0,0\n",
+            "'a': the metric takes no values above 1",
+        ),
+        (
+            Values(least=0),
+            "x,0,0\ny,0,-1e-9\nz,0,-2\n",
+            "'b': the metric takes no values below 0: 2 times",
+        ),
+        (Values(least=0), "x,0,0\ny,0,99\nz,0,1.5\n", ""),
+        (Values(whole=True), "x,1,2\ny,3.0,0\nz,-2,1\n", ""),
+        (
+            Values(whole=True),
+            "x,1,2\ny,3.5,0\nz,2,1\n",
+            "no values that are no whole number: 1 times",
+        ),
+        (Values(), "x,-1e9,2\ny,3.5,0\nz,2,1\n", ""),
+    ],
+)
+def test_numbers_when_the_metric_refuses_them_are_not_valid(
+    values: Values, rows: str, said: str, competition: Competition
+) -> None:
+    """Whatever the answers are: an agent is told of it before it is too late."""
+    competition.sample_submission.write_text(PROBABILITIES)
+    asked = replace(competition, grader=replace(competition.grader, values=values))
+    told = reasons(f"id,a,b\n{rows}", asked)
+    assert told == () if not said else len(told) == 1 and said in told[0]
 
 
 def test_columns_when_the_index_was_written_too_then_say_so(competition: Competition) -> None:

@@ -168,6 +168,15 @@ def test_choice_when_asked_again_is_the_same_and_changes_with_seed_and_step() ->
     assert len(set(by_step)) > 1
 
 
+def test_scope_when_it_is_narrow_is_that_of_drafts_and_improvements() -> None:
+    """A repair shows its parent alone."""
+    policy = AIDEPolicy(2, 1, scope="ancestors")
+    assert chosen(policy, []) == Expansion("draft", scope="ancestors")
+    assert chosen(policy, [node(0), node(1, metric=1)]) == Expansion("debug", "0")
+    working = [node(0, metric=2), node(1, metric=1)]
+    assert chosen(policy, working) == Expansion("improve", "0", scope="ancestors")
+
+
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
