@@ -131,7 +131,7 @@ class _Desk:
         self._prompts = TreePrompts()
         told = Bounds(Limits(), SECONDS, 30).text(self._prompts.bounds, done=0, spent=0.0)
         rules = self._prompts.rules.render(
-            folds="5", packages=", ".join(shipped_packages()), bounds=told
+            split="", folds="5", packages=", ".join(shipped_packages()), bounds=told
         )
         self._shown = {
             "task": competition.description.strip(),

@@ -106,7 +106,7 @@ def test_search_when_the_sandbox_has_no_data_is_refused_before_a_model_is_paid(
     competition: Competition, tmp_path: Path
 ) -> None:
     """Neither none nor another competition's: the error says how to make the sandbox."""
-    how = r"inputs=\{'input': competition.public_dir\}"
+    how = r"inputs=\{'input': competition.input_dir\}"
     _asked_nothing(competition, SubprocessSandbox(), {}, how)
     other = tmp_path / "other"
     other.mkdir()

@@ -94,6 +94,7 @@ def test_names_when_listed_are_these() -> None:
         "fold",
         "memory_tools",
         "open_memory",
+        "open_run",
         "with_memory",
     ]
 

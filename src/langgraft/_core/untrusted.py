@@ -11,6 +11,7 @@ import io
 import json
 import zlib
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -192,6 +193,8 @@ def _refuse_deeper(value: Any) -> None:
 _PARSING = Lock()
 """CPython 3.11 counts the depth of all parsers of a process in one place (gh-106905): where threads
 parse at once, one of them raises `SystemError` about nothing in its program."""
+_PARSES: Final = 20
+"""How often a program is parsed again then: libraries parse without the lock."""
 
 
 def parse_program(code: str | bytes, filename: str = "<unknown>") -> ast.Module:
@@ -207,4 +210,7 @@ def parse_program(code: str | bytes, filename: str = "<unknown>") -> ast.Module:
         RecursionError: It is nested too deeply; on some versions `MemoryError`.
     """
     with _PARSING:
+        for _ in range(_PARSES):
+            with suppress(SystemError):
+                return ast.parse(code, filename)
         return ast.parse(code, filename)

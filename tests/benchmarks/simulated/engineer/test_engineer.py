@@ -45,7 +45,7 @@ def first_program(case: Case, sample: str, *notes: str, ignorance: float = 1.0) 
 def encoding(case: Case) -> str:
     """Return a program without a mistake that encodes words."""
     programs = (first_program(case, sample, ignorance=0) for sample in SAMPLES)
-    return next(program for program in programs if RIGHT in program)
+    return next(f"{program.rstrip()}\n" for program in programs if RIGHT in program)
 
 
 def share(programs: list[str], word: str) -> float:
