@@ -96,11 +96,11 @@ else
 endif
 	@touch $@
 
-# A process more than there are cores, since each waits now and then for a server, a sandbox or a
-# process of its own. Each takes a class or a module: what a module sets up is set up once or twice.
+# A process a core: each imports all there is, and sets up what its modules need. Tests that wait for servers,
+# sandboxes and processes of their own gain by more (PROCESSES). Each takes a class or a module.
 # Tests start hundreds of processes, which would compile again whatever they import, and each of them
 # and of these would have threads of BLAS and OpenMP for every core: a quarter of the time of an analysis.
-PROCESSES = $(shell "$(PYTHON)" -c 'import os; print((os.cpu_count() or 1) + 1)')
+PROCESSES ?= $(shell "$(PYTHON)" -c 'import os; print(os.cpu_count() or 1)')
 PYTEST = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadscope
 
 test: $(VENV)/.dev ## Run the tests in minutes: not those marked browser, docker, kill, matrix (PYTEST_ARGS adds)

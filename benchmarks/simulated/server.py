@@ -59,7 +59,7 @@ MODEL_NAME = "simulated"
 EMBEDDINGS_NAME = "hashing"
 CALL_ID = "x-client-request-id"
 """The header in which a client names a call: OpenAI's."""
-_DRIP_SECONDS = 0.02
+_DRIP_SECONDS = 0.05
 """From byte to byte."""
 _BLOCK = 1 << 18
 """Bytes that are sent at a time of a reply that floods."""

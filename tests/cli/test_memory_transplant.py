@@ -16,6 +16,8 @@ from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.bundle import write_bundle
 from langgraft.memory.model import BankContent
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 SUMS = [
     {
         "problem": f"What is the sum of {n} and {n + 1}?",

@@ -25,6 +25,8 @@ from langgraft.benchmarks.mle.journals import read_journal
 from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.cli.app import run_command_line
 
+pytestmark = pytest.mark.matrix  # whole searches by the command line
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 

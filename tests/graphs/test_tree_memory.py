@@ -27,6 +27,8 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
 from langgraft.nodes.search import AIDEPolicy, MemoryArtifacts, Search, restore_memory
 
+pytestmark = pytest.mark.matrix  # whole searches with each memory
+
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 
 ALL: dict[str, Any] = {"stages": ["draft", "debug", "improve"]}

@@ -27,6 +27,8 @@ from langgraft.nodes.search import (
 )
 from langgraft.nodes.search.journal import node_json
 
+pytestmark = pytest.mark.matrix  # whole searches by each policy
+
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 
 DRAFT = Expansion("draft")

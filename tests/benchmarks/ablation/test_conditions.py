@@ -34,6 +34,8 @@ from langgraft.memory.model import BLOCK_END, BLOCK_START
 from langgraft.memory.recall import BLOCK_INTRODUCTION
 from langgraft.nodes.middleware import MemoryMiddleware
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 BLOCK = re.compile(rf"{BLOCK_START}.*?{BLOCK_END}", re.DOTALL)
 
 

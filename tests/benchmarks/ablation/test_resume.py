@@ -32,6 +32,8 @@ from langgraft.benchmarks.ablation import Ablation, Experiment, Task, ablate, op
 from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.benchmarks.simulated.server import serve
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 SUPPORT = Path(__file__).parents[2] / "support"
 
 

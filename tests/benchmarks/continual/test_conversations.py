@@ -30,6 +30,8 @@ from langgraft.memory.model import BLOCK_START, MemoryDelta, strip_block
 from langgraft.nodes.state import StepState
 from langgraft.nodes.text_world import render_messages
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 STUDY = ContinualStudy()
 PLAN = ContinualPlan.model_validate(
     {

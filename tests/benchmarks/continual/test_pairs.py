@@ -24,6 +24,8 @@ from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.benchmarks.studies import shipped_plans
 from langgraft.cli.app import app
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 STUDY = ContinualStudy()
 GRID = {"name": "grid", "A": "babyai/action_obj_door", "B": "babyai/find_obj"}
 BACK = {"name": "back", "A": GRID["B"], "B": GRID["A"], "semantics": "fixed"}

@@ -19,6 +19,8 @@ from langgraft.benchmarks.harness.study import Report
 from langgraft.benchmarks.published import continual_memory
 from langgraft.benchmarks.reporting.words import MINUS
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 DOMAINS = {
     "home": {"A": "alfworld/pick_and_place", "B": "alfworld/pick_clean_then_place"},
     "back": {"A": "babyai/find_obj", "B": "babyai/action_obj_door"},

@@ -28,6 +28,8 @@ from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.reporting.drawing import svg_text
 from langgraft.environments.babyai import BabyAI
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 STUDY = ContinualStudy()
 THREE = {"A": "babyai/action_obj_door", "B": "babyai/find_obj", "C": "babyai/pickup_loc"}
 SMALL: dict[str, Any] = {

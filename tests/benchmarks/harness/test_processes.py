@@ -15,6 +15,7 @@ import pytest
 from chain_study import ChainPlan, ChainStudy, chain_plan, log_bytes, run_chain
 
 from langgraft._core.errors import InfrastructureError, RunDirectoryError, SettingsError
+from langgraft.benchmarks.harness import directory
 from langgraft.benchmarks.harness.directory import hold_directory, hold_shard
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.schedule import Shard
@@ -127,7 +128,10 @@ def test_directory_when_its_holder_is_killed_is_free_once_the_others_are_gone(
     """Nobody writes into a run that another process has taken over."""
     script, out = tmp_path / "script.py", tmp_path / "out"
     script.write_text(SCRIPT, "utf-8")
-    process = subprocess.Popen([sys.executable, str(script), str(out)])
+    support = Path(__file__).parents[2] / "support"
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(out)], env=os.environ | {"PYTHONPATH": str(support)}
+    )
     deadline = time.monotonic() + 60
     while len(list(out.glob("process-*.lock"))) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -175,9 +179,13 @@ async def test_shard_when_its_runs_read_anothers_waits_for_them(tmp_path: Path) 
 
 @pytest.mark.parametrize(("held", "asked"), [((0, 2), (0, 2)), ((0, 2), (1, 3)), ((0, 2), None)])
 def test_shard_when_somebody_has_its_runs_is_refused(
-    tmp_path: Path, held: tuple[int, int], asked: tuple[int, int] | None
+    tmp_path: Path,
+    held: tuple[int, int],
+    asked: tuple[int, int] | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Neither the same shard, nor one of another division, nor the whole plan is run beside it."""
+    monkeypatch.setattr(directory, "_ORPHAN_SECONDS", 0.2)
     prepared = prepare(ChainStudy(), chain_plan())
     second = (
         hold_directory(tmp_path, prepared)

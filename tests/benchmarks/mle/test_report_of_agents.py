@@ -18,6 +18,8 @@ from langgraft.benchmarks.mle.report import (
     write_report,
 )
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 AGENTS = ("tree", "chain", "mlab")
 HOSTILE = '<script>alert(1)</script> & "quotes" {{ 7 * 7 }} \u202e'
 

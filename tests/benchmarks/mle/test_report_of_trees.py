@@ -14,6 +14,8 @@ from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.report import roles_of, sentences, write_report
 from langgraft.benchmarks.reporting.words import DASH
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 HOSTILE = '<script>alert(1)</script> & "quotes" {{ 7 * 7 }} \u202e'
 
 

@@ -32,6 +32,8 @@ from langgraft.nodes.chain.deps import ChainPrompts
 from langgraft.nodes.mlab.deps import MLABPrompts
 from langgraft.nodes.workbench.log import StepRecord
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 AGENTS = ("chain", "mlab")
 
 

@@ -21,6 +21,8 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
 from langgraft.memory.recall import Recall, render_block
 
+pytestmark = pytest.mark.matrix  # the learner of one more world, by its shares
+
 EXAMPLE = """Task: Please cancel BK-7, my flight of June 3.
 Action: get_user_reservations({"user_id":"user_001"})
 Observation: {"user_id": "user_001", "booking_ids": ["BK-7", "BK-9"]}

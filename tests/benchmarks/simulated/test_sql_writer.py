@@ -18,6 +18,8 @@ from langgraft.memory.controls import Frozen, Placebo
 from langgraft.memory.providers import CodingMemory, CodingSettings, TrajectoryMemory
 from langgraft.memory.recall import render_block
 
+pytestmark = pytest.mark.matrix  # the learner of one more world, by its shares
+
 WORLDS = {company.name: TextToSQL(company) for company in (SHOP, OUTLET)}
 SURE = SimulatedSQLWriter(temperature=0)
 

@@ -26,6 +26,8 @@ from langgraft.environments.statebench import StateBench, Task
 from langgraft.memory.providers import make_provider
 from langgraft.memory.recall import Budget
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 NAME = "travel/1-cancel_economy_domestic"
 
 

@@ -20,6 +20,8 @@ from langgraft.benchmarks.transplant.report import (
     write_report,
 )
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 PLAN = transplant_plan(noise_runs=2, systems=SYSTEMS[:3], solvers=[{"name": "strong"}])
 
 

@@ -19,6 +19,8 @@ from langgraft.benchmarks.transplant.gates import gates_of
 from langgraft.benchmarks.transplant.plan import TransplantPlan
 from langgraft.benchmarks.transplant.report import write_report
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 PLAN = transplant_plan(
     source={"name": "counting", "problems": "generated"},
     target={"name": "algebra", "problems": "generated"},

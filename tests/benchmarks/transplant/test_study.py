@@ -27,6 +27,8 @@ from langgraft.benchmarks.transplant.plan import TransplantPlan
 from langgraft.memory.bank import banks_under
 from langgraft.nodes.problem import solve_prompt
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 SYSTEMS = [
     {"name": "none", "provider": "none"},
     {

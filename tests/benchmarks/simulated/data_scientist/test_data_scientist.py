@@ -20,6 +20,8 @@ from langgraft.benchmarks.simulated.data_scientist.programs import SLOTS, sectio
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task, read_task
 from langgraft.nodes.prompts import prompt
 
+pytestmark = pytest.mark.matrix  # a learner, by its shares
+
 SAMPLES = [str(number) for number in range(40)]
 SPARSE = (
     "Package: sklearn\nError: TypeError: OneHotEncoder.__init__() got an unexpected keyword argument"

@@ -24,6 +24,8 @@ from langgraft.benchmarks.simulated.engineer.model import engineer_writer
 from langgraft.benchmarks.simulated.engineer.moves import RELAPSE, experienced, read_conversation
 from langgraft.nodes.prompts import prompt
 
+pytestmark = pytest.mark.matrix  # a learner, by its shares
+
 SAMPLES = [str(number) for number in range(40)]
 FIX = (
     "Package: sklearn\nError: TypeError: OneHotEncoder.__init__() got an unexpected keyword argument"
