@@ -7,6 +7,8 @@ import pytest
 from langgraft.benchmarks.performance import dense_search, lexical_search
 from langgraft.benchmarks.performance.timing import Compared, alone, compared
 
+pytestmark = pytest.mark.matrix  # programs that measure
+
 
 @pytest.mark.parametrize(
     "measure",

@@ -13,6 +13,8 @@ from langgraft.benchmarks.continual.study import ContinualStudy
 from langgraft.environments import TextEnvironment, TextTask, Transition
 from langgraft.environments.textworld import CHALLENGES, TextWorldGames
 
+pytestmark = pytest.mark.matrix  # every generated game
+
 WORLDS = TextWorldGames()
 PLAN = {"tasks": {"A": "textworld/coin_collector", "B": "textworld/simple"}}
 needs_textworld = pytest.mark.skipif(

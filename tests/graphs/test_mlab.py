@@ -23,6 +23,8 @@ from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
 from langgraft.nodes.workbench.log import Action, EventLog, log_lines, read_log, steps_of
 from langgraft.nodes.workbench.start import restore_run_memory
 
+pytestmark = pytest.mark.matrix  # whole runs
+
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 
 LIST = six("List Files", {"dir_path": "."})

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.matrix  # wheels
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROOMS = ("memory", "environments", "nodes", "graphs", "benchmarks")
 

@@ -212,6 +212,7 @@ def test_page_when_model_is_real_then_names_it(analysis: Analysis, tmp_path: Pat
     assert not any("simulated" in line for line in report.lines)
 
 
+@pytest.mark.matrix
 def test_report_when_written_twice_then_is_the_same_bytes(
     written: Report, analysis: Analysis, tmp_path: Path
 ) -> None:

@@ -17,6 +17,8 @@ from langgraft._core.errors import RunDirectoryError
 from langgraft.benchmarks.harness.log import LogContent, LogWriter, PlanLog, encode_record, read_log
 from langgraft.benchmarks.harness.verify import verify_directory
 
+pytestmark = pytest.mark.kill  # processes that are stopped
+
 PAUSE = 0.05
 
 

@@ -18,6 +18,8 @@ from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import runs_of
 from langgraft.benchmarks.mle.session import check_models
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 NAME = "openai:text-embedding-3-small"
 CONDITIONS = ["off", "cold", "warm"]
 

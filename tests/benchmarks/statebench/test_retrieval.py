@@ -20,6 +20,8 @@ from langgraft.environments.statebench import StateBench, Task
 from langgraft.memory.model import Lesson
 from langgraft.memory.providers import make_provider
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 
 @pytest.fixture(scope="module")
 def held_out(statebench: StateBench) -> list[Task]:

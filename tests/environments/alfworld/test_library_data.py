@@ -14,6 +14,8 @@ from langgraft.environments.alfworld.games import FAMILIES, parse_task_id
 from langgraft.environments.alfworld.reading import GOALS
 from langgraft.environments.alfworld.released import ReleasedLibrary
 
+pytestmark = pytest.mark.matrix  # games of the library
+
 VALID_SEEN = {
     "pick_and_place": 35,
     "look_at_obj": 13,

@@ -18,6 +18,8 @@ from langgraft.environments.sandboxes import Command, Job, PythonProgram, Subpro
 from langgraft.environments.sandboxes.programs import MIB, Limits
 from langgraft.environments.sandboxes.supervised import SupervisedSandbox
 
+pytestmark = pytest.mark.matrix  # the suite of sandboxes
+
 SMALL = Limits(
     seconds=20,
     cpus=1.5,

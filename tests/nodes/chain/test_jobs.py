@@ -14,6 +14,8 @@ from langgraft.nodes.chain.stuck import find_stuck
 from langgraft.nodes.workbench.log import Action, EventLog, Observation
 from langgraft.nodes.workbench.sessions import Workspaces
 
+pytestmark = pytest.mark.matrix  # commands that take their time
+
 SOFT = 1.0
 SLOW = "echo begun; while [ ! -e go ]; do sleep 0.02; done; echo done"
 """A command that goes on until there is a file `go`."""

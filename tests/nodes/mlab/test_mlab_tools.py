@@ -8,6 +8,8 @@ import pytest
 from mlab_cases import Bench
 from tree_cases import toy
 
+pytestmark = pytest.mark.matrix  # every tool, run
+
 BINARY = """\
 open("a.bin", "wb").write(bytes(range(256)))
 open("zero.txt", "wb").write(b"a\\0b")

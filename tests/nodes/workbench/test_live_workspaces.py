@@ -22,6 +22,8 @@ from langgraft.environments.sandboxes.supervised import SupervisedKernel
 from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.workbench.state import RunState
 
+pytestmark = pytest.mark.matrix  # interpreters that live and die
+
 DEAD = saying(b"")
 """A place that ends while it is asked for something."""
 

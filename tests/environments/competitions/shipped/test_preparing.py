@@ -21,6 +21,8 @@ from langgraft.environments.competitions.shipped.phrases import prepare as phras
 from langgraft.environments.competitions.shipped.textures import prepare as textures
 from langgraft.environments.competitions.shipped.weather import prepare as weather
 
+pytestmark = pytest.mark.matrix  # every competition that ships
+
 IDS = ("visits", "weather", "digits", "textures", "denoising", "phrases")
 
 UNIFORMS = [7, 78, 55, 17, 32]
