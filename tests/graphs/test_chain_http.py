@@ -24,6 +24,8 @@ from langgraft.nodes.workbench.log import (
     steps_of,
 )
 
+pytestmark = pytest.mark.matrix  # whole runs over HTTP
+
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 
 REPLIES = (

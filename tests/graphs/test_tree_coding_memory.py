@@ -15,6 +15,8 @@ from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.search.journal import Search, read_search
 from langgraft.nodes.search.policy import AIDEPolicy
 
+pytestmark = pytest.mark.matrix  # whole searches
+
 ERROR = "TypeError: fit() got an unexpected keyword argument 'rate'"
 
 

@@ -13,6 +13,8 @@ from langgraft.graphs import build_tree_agent
 from langgraft.memory.providers import make_provider
 from langgraft.nodes.search import MemoryArtifacts, read_search
 
+pytestmark = pytest.mark.matrix  # whole searches over HTTP
+
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 
 REPLIES = (

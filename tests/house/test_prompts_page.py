@@ -10,6 +10,8 @@ from prompts_page.points import AIDE, AIRA, MLAB, MLE_BENCH, OPENHANDS
 from langgraft.environments import Registry
 from langgraft.environments.competitions.preparing import prepare_competition
 
+pytestmark = pytest.mark.matrix  # a whole page of prompts
+
 PAGE = Path(__file__).parents[2] / "docs" / "prompts.md"
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")

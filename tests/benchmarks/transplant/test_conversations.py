@@ -11,6 +11,8 @@ from langgraft.benchmarks.harness import PlanLog, prepare, run_plan
 from langgraft.benchmarks.studies import studies
 from langgraft.memory.model import BLOCK_START
 
+pytestmark = pytest.mark.matrix  # whole studies
+
 PLAN = transplant_plan(
     source={"name": "counting", "problems": "generated"},
     target={"name": "algebra", "problems": "generated"},

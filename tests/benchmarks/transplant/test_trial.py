@@ -30,6 +30,8 @@ from langgraft.memory.controls import FILLER
 from langgraft.memory.model import BankContent
 from langgraft.memory.providers import SimpleRAG, SimpleRAGSettings
 
+pytestmark = pytest.mark.matrix  # whole trials
+
 Memory = MemoryProvider[Any]
 Attempt = Callable[..., Any]
 

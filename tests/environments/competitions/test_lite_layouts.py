@@ -11,6 +11,8 @@ from langgraft.environments.competitions.preview import MOST, data_preview
 from langgraft.environments.competitions.registry import Registry, lite_competitions
 from langgraft.environments.competitions.submissions import check_submission
 
+pytestmark = pytest.mark.matrix  # every competition of MLE-bench lite
+
 ZIPPED = {
     "aerial-cactus-identification": ["train/", "test/"],
     "text-normalization-challenge-english-language": ["en_train.csv", "en_test_2.csv"],
