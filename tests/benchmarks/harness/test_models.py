@@ -176,7 +176,7 @@ async def test_call_when_a_fault_is_transient_then_it_is_asked_again_and_answere
     async with serve(Counter(), faults=[fault, fault]) as server:
         with metered() as usage:
             # The limit is real time, and the good third reply must stay within it.
-            reply = await ask(connect(server, clock, timeout=1.5 if silent else 60.0))
+            reply = await ask(connect(server, clock, timeout=0.75 if silent else 60.0))
     assert reply.text.startswith("answer")
     assert len(server.calls) == 3
     assert clock.sleeps == [0.5, 1.0]
