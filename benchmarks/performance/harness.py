@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.outputs import ChatResult
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON
@@ -34,6 +33,7 @@ from langgraft.benchmarks.harness.study import (
     Study,
 )
 from langgraft.benchmarks.harness.usage import metered
+from langgraft.benchmarks.performance.react_agent import ZeroLatencyModel
 from langgraft.memory.model import MemoryDelta, SetState
 
 SECONDS: Final = 1.0
@@ -125,30 +125,12 @@ class _Load:
         """Nothing is open."""
 
 
-class SlowModel(BaseChatModel):
-    """Says the same after `SECONDS`."""
-
-    @property
-    def _llm_type(self) -> str:
-        return "slow"
-
-    @override
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=AIMessage("well"))])
+class SlowModel(ZeroLatencyModel):
+    """Answers after `SECONDS`."""
 
     @override
     async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> ChatResult:
         await asyncio.sleep(SECONDS)
         return self._generate(messages)
