@@ -101,7 +101,7 @@ endif
 # Tests start hundreds of processes, which would compile again whatever they import, and each of them
 # and of these would have threads of BLAS and OpenMP for every core: a quarter of the time of an analysis.
 PROCESSES ?= $(shell "$(PYTHON)" -c 'import os; print(os.cpu_count() or 1)')
-PYTEST = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadscope
+PYTEST = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadscope --no-loadscope-reorder
 
 test: $(VENV)/.dev ## Run the tests in minutes: not those marked browser, docker, kill, matrix (PYTEST_ARGS adds)
 	@$(PYTEST) -m "not (browser or docker or kill or matrix)" $(PYTEST_ARGS)

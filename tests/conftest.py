@@ -4,7 +4,7 @@ import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,13 +49,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Mark what runs in Docker or Chromium: whatever asks for the image, or the browser."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what runs in Docker or Chromium: whatever asks for the image, or the browser.
+
+    What is killed again and again takes longest, and comes first: at the end others would wait for it.
+    """
     for item in items:
         asked = getattr(item, "fixturenames", ())
         for fixture, mark in (("docker_image", "docker"), ("browser", "browser")):
             if fixture in asked:
                 item.add_marker(mark)
+    items.sort(key=lambda item: item.get_closest_marker("kill") is None)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
