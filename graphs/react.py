@@ -16,8 +16,7 @@ from langgraft._core.arguments import checked
 from langgraft._core.errors import SettingsError
 from langgraft._core.texts import Prompt
 from langgraft.environments.text import TextWorldFactory
-from langgraft.graphs.building import add_chain
-from langgraft.graphs.teaching import Chain, Distillation, after_episode, before_recall
+from langgraft.graphs.building import Chain, Distillation, add_chain, after_episode, before_recall
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, Place
 from langgraft.nodes.dialogue import ChatModel, chat_model

@@ -9,8 +9,7 @@ from langgraph.types import Checkpointer
 from langgraft._core.arguments import checked
 from langgraft._core.texts import Prompt
 from langgraft.environments.problems.domain import ProblemDomain
-from langgraft.graphs.building import add_chain
-from langgraft.graphs.teaching import after_episode, before_recall
+from langgraft.graphs.building import add_chain, after_episode, before_recall
 from langgraft.memory.model import ItemType
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget

@@ -18,7 +18,12 @@ from langgraft.benchmarks.comparison.contrasts import (
     compare_outcomes,
     corrected,
 )
-from langgraft.benchmarks.comparison.estimates import Estimate, mean_estimate
+from langgraft.benchmarks.comparison.estimates import (
+    Estimate,
+    Transitions,
+    mean_estimate,
+    transitions,
+)
 from langgraft.benchmarks.comparison.outcomes import (
     Outcomes,
     Pair,
@@ -32,7 +37,6 @@ from langgraft.benchmarks.comparison.sequential import (
     fixed_pairs,
     guard_decision,
 )
-from langgraft.benchmarks.comparison.transitions import Transitions, transitions
 from langgraft.benchmarks.comparison.verdicts import Gate, completeness
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.reporting.findings import control_gates, no_difference

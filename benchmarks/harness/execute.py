@@ -2,11 +2,14 @@
 
 import asyncio
 import contextlib
+import heapq
 import json
 import shutil
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
@@ -24,7 +27,6 @@ from langgraft._core.errors import (
 from langgraft._core.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.directory import Places, places_in_memory
 from langgraft.benchmarks.harness.failures import one_line
-from langgraft.benchmarks.harness.inflight import Slots
 from langgraft.benchmarks.harness.log import (
     EventWriter,
     LogContent,
@@ -250,6 +252,60 @@ T = TypeVar("T")
 
 ModelFor: TypeAlias = Callable[[Any, RunSpec], BaseChatModel]
 """Makes the model for a plan and one of its runs."""
+
+
+class Slots:
+    """Room for items under way, shared by all runs of a process; belongs to one event loop.
+
+    Args:
+        size: How many items may be under way at once.
+
+    Attributes:
+        on_idle: Called when a slot is given back and nobody waits for it.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.on_idle: Callable[[], None] = lambda: None
+        self._free = size
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._arrivals = count()
+
+    @property
+    def free(self) -> int:
+        """Slots that nobody holds."""
+        return self._free
+
+    @asynccontextmanager
+    async def held(self, rank: int) -> AsyncIterator[None]:
+        """Wait for a slot and hold it; the lowest rank comes first, and of equals who came first."""
+        await self._take(rank)
+        try:
+            yield
+        finally:
+            self._give()
+
+    async def _take(self, rank: int) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        ticket: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (rank, next(self._arrivals), ticket))
+        try:
+            await ticket
+        except asyncio.CancelledError:
+            if ticket.done() and not ticket.cancelled():  # it was given to one who left
+                self._give()
+            raise
+
+    def _give(self) -> None:
+        while self._waiting:
+            *_, ticket = heapq.heappop(self._waiting)
+            if not ticket.done():
+                ticket.set_result(None)
+                return
+        self._free += 1
+        self.on_idle()
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,14 @@ from langgraft._core.files import disk_errors, each_whole_line, read_bytes, whol
 from langgraft._core.lazy import require
 from langgraft._core.untrusted import check_number, load_json
 from langgraft.benchmarks.harness.study import (
+    MOST_RUNS,
+    BankSource,
     EarlierRun,
     PlanLogReader,
     PlannedRun,
     RunGraph,
     RunSpec,
-    runs_from_json,
+    build_graph,
 )
 from langgraft.memory.model import BankContent, MemoryDelta, fold
 
@@ -566,3 +568,50 @@ def deltas_before(log: PlanLogReader, run: RunSpec) -> list[MemoryDelta]:
     source = next(each for each in log.runs if each.name == run.source.run)
     own = log.deltas(source.name)[: run.source.items]
     return [*deltas_before(log, source), *chain.from_iterable(own)]
+
+
+def runs_from_json(rows: Iterable[Mapping[str, JSON]]) -> RunGraph:
+    """Read back the runs that `run_to_json` wrote.
+
+    Raises:
+        PlanError: They do not form a graph.
+        KeyError: A field is missing.
+        TypeError: A field has the wrong type.
+    """
+    names: dict[str, str] = {}
+    identities = []
+    for row in rows:
+        identity = row["identity"]
+        if not isinstance(identity, Mapping):
+            msg = f"an identity is {identity!r}"
+            raise TypeError(msg)
+        names[str(row["run_id"])] = str(identity["name"])
+        identities.append(identity)
+        if len(identities) > MOST_RUNS:
+            msg = f"there are more than {MOST_RUNS:,} runs"
+            raise PlanError(msg)
+    return build_graph([_spec_from_json(identity, names) for identity in identities])
+
+
+def _spec_from_json(identity: Mapping[str, JSON], names: Mapping[str, str]) -> RunSpec:
+    source, factors, item_ids = identity["source"], identity["factors"], identity["item_ids"]
+    if not isinstance(factors, Mapping) or not isinstance(item_ids, Sequence):
+        msg = f"factors or items of {identity['name']!r} have the wrong type"
+        raise TypeError(msg)
+    bank = None
+    if isinstance(source, Mapping):
+        items = source["items"]
+        bank = BankSource(names[str(source["run"])], items if isinstance(items, int) else None)
+    reads = identity.get("reads", ())
+    if not isinstance(reads, Sequence):
+        msg = f"what {identity['name']!r} reads has the wrong type"
+        raise TypeError(msg)
+    return RunSpec(
+        study=str(identity["study"]),
+        name=str(identity["name"]),
+        factors=factors,
+        item_ids=tuple(str(item) for item in item_ids),
+        source=bank,
+        frozen=bool(identity["frozen"]),
+        reads=tuple(names[str(each)] for each in reads),
+    )

@@ -47,6 +47,9 @@ from langgraft._core.errors import InputError, SettingsError
 from langgraft.benchmarks.harness.budget import SPENT, CallBudget, Caps
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.exchange import (
+    NO_LIMIT,
+    CallLimit,
+    CallLimits,
     Exchange,
     ExchangeRules,
     Reached,
@@ -54,7 +57,6 @@ from langgraft.benchmarks.harness.exchange import (
     Timing,
 )
 from langgraft.benchmarks.harness.failures import one_line
-from langgraft.benchmarks.harness.inflight import NO_LIMIT, CallLimit, CallLimits
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 from langgraft.benchmarks.harness.replies import bounded_clients
 from langgraft.benchmarks.harness.study import (

@@ -12,25 +12,24 @@ import platform
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, Generic, Protocol, runtime_checkable
+from typing import Any, Final, Generic
 
 import yaml
 from pydantic import ValidationInfo
 
 from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON, digest
-from langgraft._core.errors import LanggraftError, PlanError, SettingsError
+from langgraft._core.errors import PlanError, SettingsError
 from langgraft._core.untrusted import MOST_YAML_BYTES, load_yaml, parse_program, read_most
 from langgraft.benchmarks.harness.study import (
     Plan,
     PlanT,
     RunGraph,
-    RunSpec,
     Study,
     build_graph,
     run_to_json,
@@ -385,42 +384,3 @@ def _statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 def _is_for_types(node: ast.AST) -> bool:
     test = node.test if isinstance(node, ast.If) else None
     return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
-
-
-# What `langgraft preview --check` finds ----------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that a run needs, and whether it is there."""
-
-    what: str
-    """In a word or two: `image`, `sample of digits`."""
-    told: str
-    """What was found, in a line."""
-    ok: bool = True
-
-
-@runtime_checkable
-class Checking(Protocol):
-    """A study that can try out what its runs need."""
-
-    def try_out(
-        self, plan: Plan, runs: Sequence[RunSpec], *, concurrency: int | None = None
-    ) -> Iterator[Finding]:
-        """Try out what the runs of a plan need; nothing of it calls a model.
-
-        Args:
-            plan: The plan.
-            runs: Its runs, as they would be executed.
-            concurrency: Runs under way at the same time; `None`: as the study has it.
-        """
-        ...
-
-
-def tried(what: str, find: Callable[[], str]) -> Finding:
-    """Return what was found, or in a line why it was not."""
-    try:
-        return Finding(what, find())
-    except LanggraftError as error:
-        return Finding(what, " ".join(str(error).split()), ok=False)

@@ -22,8 +22,7 @@ from typing import Any, Final, TypeAlias
 
 from langgraft._core.errors import LanggraftError, SettingsError, StudyError
 from langgraft.benchmarks.harness.directory import hold_place_of_process, hold_process
-from langgraft.benchmarks.harness.execute import Execution, ModelFor, execute_run
-from langgraft.benchmarks.harness.inflight import Slots
+from langgraft.benchmarks.harness.execute import Execution, ModelFor, Slots, execute_run
 from langgraft.benchmarks.harness.plans import PreparedPlan, look_here
 from langgraft.benchmarks.harness.progress import Progress, ProgressEvent, RunOutcome
 from langgraft.benchmarks.harness.study import PlannedRun

@@ -11,7 +11,7 @@ import os
 import signal
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -24,10 +24,10 @@ from langgraft.benchmarks.harness.directory import hold_directory, hold_places, 
 from langgraft.benchmarks.harness.execute import (
     Execution,
     ModelFor,
+    Slots,
     execute_run,
     in_thread,
 )
-from langgraft.benchmarks.harness.inflight import Slots
 from langgraft.benchmarks.harness.log import run_progress
 from langgraft.benchmarks.harness.plans import PreparedPlan
 from langgraft.benchmarks.harness.processes import Processes, Work
@@ -131,8 +131,6 @@ async def run_plan(
     spec = study.default_store if store is None else store
     size = study.default_concurrency if concurrency is None else concurrency
     told, asked = progress or NoProgress(), stop or asyncio.Event()
-    if hours is not None:
-        asyncio.get_running_loop().call_later(hours * 3600, asked.set)
     if processes == 1:
         hold = hold_directory if shard is None else partial(hold_shard, **asdict(shard))
         with hold_places(out, prepared, spec, hold) as places:
@@ -150,7 +148,7 @@ async def run_plan(
             )
             own = None if shard is None else shard.runs(prepared.graph)
             return await _Dispatcher(
-                prepared.graph, out, told, here, stop=asked, grace=grace, own=own
+                prepared.graph, out, told, here, stop=asked, grace=grace, hours=hours, own=own
             ).run()
     if shard is not None:
         msg = "a shard is carried out by one process; take more shards instead"
@@ -161,7 +159,7 @@ async def run_plan(
         async with crew.started():
             there = _Crew(crew.execute, crew.stop, size, each)
             return await _Dispatcher(
-                prepared.graph, out, told, there, stop=asked, grace=grace
+                prepared.graph, out, told, there, stop=asked, grace=grace, hours=hours
             ).run()
 
 
@@ -227,6 +225,7 @@ class _Dispatcher:
         *,
         stop: asyncio.Event,
         grace: float,
+        hours: float | None,
         own: frozenset[str] | None = None,
     ) -> None:
         self._graph = graph
@@ -235,6 +234,7 @@ class _Dispatcher:
         self._progress = progress
         self._crew = crew
         self._stop = stop
+        self._seconds = None if hours is None else hours * 3600
         self._capped = False
         self._grace = grace
         self._committed = {run.name: 0 for run in self._graph}
@@ -285,7 +285,10 @@ class _Dispatcher:
         self._progress.report(ProgressEvent("plan", "", done, total))
 
     async def _listen(self) -> None:
-        await self._stop.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._seconds):
+                await self._stop.wait()
+        self._stop.set()
         self._crew.stop()
         self._wake.set()
 

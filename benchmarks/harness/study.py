@@ -408,6 +408,19 @@ class Study(ABC, Generic[PlanT]):
         msg = f"a log of the study {self.name!r} cannot be exported: {self.no_conversations}"
         raise PlanError(msg)
 
+    def try_out(
+        self, plan: PlanT, runs: Sequence[RunSpec], *, concurrency: int | None = None
+    ) -> "Iterator[Checked]":
+        """Try out what runs need beside the plan, for `langgraft preview --check`; no model is called.
+
+        Args:
+            plan: The plan.
+            runs: Its runs, as they would be executed.
+            concurrency: Items under way at the same time; `None`: as the study has it.
+        """
+        del plan, runs, concurrency
+        yield from ()
+
     @abstractmethod
     def report(self, plan: PlanT, log: "PlanLogReader", out: Path) -> "Report":
         """Write the report and its tables to the folder `out`.
@@ -415,6 +428,17 @@ class Study(ABC, Generic[PlanT]):
         Raises:
             MissingExtraError: What draws and computes the report is not installed.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One thing that runs need, and whether it is there."""
+
+    what: str
+    """In a word or two: `image`, `sample of digits`."""
+    told: str
+    """What was found, in a line."""
+    ok: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -650,50 +674,3 @@ def _name_lineage(spec: RunSpec, by_name: Mapping[str, RunSpec], ids: dict[str, 
 def run_to_json(run: PlannedRun) -> dict[str, JSON]:
     """Return a run as `runs.jsonl` lists it."""
     return {"run_id": run.id, "identity": run.identity}
-
-
-def runs_from_json(rows: Iterable[Mapping[str, JSON]]) -> RunGraph:
-    """Read back the runs that `run_to_json` wrote.
-
-    Raises:
-        PlanError: They do not form a graph.
-        KeyError: A field is missing.
-        TypeError: A field has the wrong type.
-    """
-    names: dict[str, str] = {}
-    identities = []
-    for row in rows:
-        identity = row["identity"]
-        if not isinstance(identity, Mapping):
-            msg = f"an identity is {identity!r}"
-            raise TypeError(msg)
-        names[str(row["run_id"])] = str(identity["name"])
-        identities.append(identity)
-        if len(identities) > MOST_RUNS:
-            msg = f"there are more than {MOST_RUNS:,} runs"
-            raise PlanError(msg)
-    return build_graph([_spec_from_json(identity, names) for identity in identities])
-
-
-def _spec_from_json(identity: Mapping[str, JSON], names: Mapping[str, str]) -> RunSpec:
-    source, factors, item_ids = identity["source"], identity["factors"], identity["item_ids"]
-    if not isinstance(factors, Mapping) or not isinstance(item_ids, Sequence):
-        msg = f"factors or items of {identity['name']!r} have the wrong type"
-        raise TypeError(msg)
-    bank = None
-    if isinstance(source, Mapping):
-        items = source["items"]
-        bank = BankSource(names[str(source["run"])], items if isinstance(items, int) else None)
-    reads = identity.get("reads", ())
-    if not isinstance(reads, Sequence):
-        msg = f"what {identity['name']!r} reads has the wrong type"
-        raise TypeError(msg)
-    return RunSpec(
-        study=str(identity["study"]),
-        name=str(identity["name"]),
-        factors=factors,
-        item_ids=tuple(str(item) for item in item_ids),
-        source=bank,
-        frozen=bool(identity["frozen"]),
-        reads=tuple(names[str(each)] for each in reads),
-    )

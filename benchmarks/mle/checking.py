@@ -9,15 +9,14 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from langgraft._core.errors import CompetitionError, LanggraftError, SandboxUnavailableError
-from langgraft.benchmarks.harness.budget import Price, in_dollars, price_of
-from langgraft.benchmarks.harness.plans import Finding, tried
-from langgraft.benchmarks.harness.study import SIMULATED, RunSpec
+from langgraft.benchmarks.harness.budget import in_dollars, price_of
+from langgraft.benchmarks.harness.study import SIMULATED, Checked, RunSpec
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.settings import (
     AgentSettings,
@@ -101,6 +100,14 @@ _SHOWN: Final = 8
 _COPY: Final = "import shutil, sys; shutil.copyfile(sys.argv[1], 'submission.csv')"
 
 
+def tried(what: str, find: Callable[[], str]) -> Checked:
+    """Return what was found, or in a line why it was not."""
+    try:
+        return Checked(what, find())
+    except LanggraftError as error:
+        return Checked(what, " ".join(str(error).split()), ok=False)
+
+
 def hold(plan: MlePlan) -> None:
     """Refuse a plan whose promises the sandbox does not keep; a plan that makes none costs nothing.
 
@@ -127,7 +134,7 @@ def checks(
     *,
     concurrency: int,
     place: Path,
-) -> Iterator[Finding]:
+) -> Iterator[Checked]:
     """Try out what a plan's runs need.
 
     Args:
@@ -228,7 +235,7 @@ def _image(plan: MlePlan) -> str:
     return f"{plan.image} ({digest.removeprefix('sha256:')[:12]})"
 
 
-def _machine(plan: MlePlan, concurrency: int) -> Finding:
+def _machine(plan: MlePlan, concurrency: int) -> Checked:
     """Compare limits, which agents are told, with what the engine's machine has."""
     client = engine.connect()
     try:
@@ -242,14 +249,14 @@ def _machine(plan: MlePlan, concurrency: int) -> Finding:
     wrong += [f"{size_text(limits.memory)} of memory"] if limits.memory > memory else []
     if wrong:
         told = f"programs are promised {' and '.join(wrong)}, and the machine has {there}: lower `limits`"
-        return Finding("machine", told, ok=False)
+        return Checked("machine", told, ok=False)
     once = _at_once(plan, concurrency)
     told = f"{there}; a program may use {limits.cpus:g} and {size_text(limits.memory)}"
     if limits.memory * once > memory or limits.cpus * once > cpus:
         told += f", and {once} that run at once share it: fewer `--concurrency` give each its own"
     if plan.gpus and once > 1:
         told += f"; {once} at once share graphics processors"
-    return Finding("machine", told)
+    return Checked("machine", told)
 
 
 def _at_once(plan: MlePlan, concurrency: int) -> int:
@@ -281,7 +288,7 @@ def _container(plan: MlePlan, concurrency: int, report: dict[str, Any]) -> str:
     )
 
 
-def _inside(plan: MlePlan, report: Mapping[str, Any]) -> Iterator[Finding]:
+def _inside(plan: MlePlan, report: Mapping[str, Any]) -> Iterator[Checked]:
     """Say what was seen from inside of packages and graphics processors."""
     wrong = [*_lacking(plan, report)]
     wrong += [
@@ -290,12 +297,12 @@ def _inside(plan: MlePlan, report: Mapping[str, Any]) -> Iterator[Finding]:
         if each.get("failed")
     ]
     good = f"all {len(report['told'])} that agents are told of can be imported"
-    yield Finding("packages", "; ".join(wrong) or good, ok=not wrong)
+    yield Checked("packages", "; ".join(wrong) or good, ok=not wrong)
     if plan.gpus:
         wrong = [*_blind(plan, report)]
         wrong += [f"torch in {plan.image}: {report['torch']}"] if report.get("torch") else []
         good = f"programs see {report['gpus']}"
-        yield Finding("graphics processors", "; ".join(wrong) or good, ok=not wrong)
+        yield Checked("graphics processors", "; ".join(wrong) or good, ok=not wrong)
 
 
 def _sample(plan: MlePlan, agent: AgentSettings, competition: Competition) -> str:
@@ -322,7 +329,7 @@ def _sample(plan: MlePlan, agent: AgentSettings, competition: Competition) -> st
 
 def _disk(
     plan: MlePlan, runs: Sequence[RunSpec], competitions: Sequence[Competition], place: Path
-) -> Finding:
+) -> Checked:
     """Estimate what submissions take that are kept, if each is as large as the sample."""
     sizes = {each.id: each.sample_submission.stat().st_size for each in competitions}
     total = 0
@@ -335,7 +342,7 @@ def _disk(
         f"submissions of all runs, as large as their samples, take about {size_text(total)};"
         f" {size_text(free)} are free here"
     )
-    return Finding("disk", told, ok=total < free)
+    return Checked("disk", told, ok=total < free)
 
 
 _CHARACTERS: Final = 4
@@ -350,7 +357,7 @@ _CONTEXT: Final = 100_000
 
 def _cost(
     plan: MlePlan, runs: Sequence[RunSpec], competitions: Sequence[Competition]
-) -> Iterator[Finding]:
+) -> Iterator[Checked]:
     """Estimate tokens, and dollars where prices are given."""
     shown = {each.id: _told_tokens(each) for each in competitions}
     for section in plan.agents:
@@ -374,7 +381,7 @@ def _cost(
             f" {_rough(prompts)} tokens sent (much of it cached by a provider) and"
             f" {_rough(replies)} replied, besides what a model reasons"
         )
-        yield Finding(
+        yield Checked(
             f"cost of {section.label}", told + _dollars(plan, section, own, prompts, replies)
         )
 
@@ -405,8 +412,6 @@ def _dollars(
     if plan.model == SIMULATED:
         return "; the simulated model costs nothing"
     price = price_of(section.model or plan.model, plan.prices)
-    if section.prompt_price is not None and section.completion_price is not None:
-        price = Price(prompt=section.prompt_price, completion=section.completion_price)
     if price is None:
         return "; no price of its model is known: `prices` of the plan would make it dollars"
     dollars = in_dollars(price.cost(prompts, replies))

@@ -21,15 +21,14 @@ from langgraft._core.errors import (
 from langgraft._core.file_digests import FileDigests
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.plans import (
-    Finding,
     is_foreign,
     provider_modules,
     source_digests,
-    tried,
 )
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
     BankPlace,
+    Checked,
     PlanLogReader,
     Report,
     RunSession,
@@ -162,11 +161,12 @@ class MleStudy(Study[MlePlan]):
         if plan.sandbox == "docker":
             check_engine_and_image(plan.image)
 
+    @override
     def try_out(
         self, plan: MlePlan, runs: Sequence[RunSpec], *, concurrency: int | None = None
-    ) -> Iterator[Finding]:
+    ) -> Iterator[Checked]:
         """Try out what runs need, as `langgraft preview --check` shows it."""
-        from langgraft.benchmarks.mle.checking import checks  # noqa: PLC0415
+        from langgraft.benchmarks.mle.checking import checks, tried  # noqa: PLC0415
         from langgraft.benchmarks.mle.session import check_memories, check_models  # noqa: PLC0415
 
         def made() -> str:

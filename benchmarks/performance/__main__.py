@@ -8,7 +8,6 @@ from langgraft.benchmarks.performance.dense_search import (
     filtered_over_chroma,
     write_over_chroma,
 )
-from langgraft.benchmarks.performance.harness import calls_in_process, calls_over_http
 from langgraft.benchmarks.performance.lexical_search import (
     changing_over_bm25s,
     first_recall_of_process,
@@ -17,7 +16,13 @@ from langgraft.benchmarks.performance.lexical_search import (
     recall_over_ranker,
     search_over_bm25s,
 )
-from langgraft.benchmarks.performance.react_agent import episode_ratio, overhead_per_item, turn_cost
+from langgraft.benchmarks.performance.react_agent import (
+    calls_in_process,
+    calls_over_http,
+    episode_ratio,
+    overhead_per_item,
+    turn_cost,
+)
 from langgraft.benchmarks.performance.sandboxes import (
     Paired,
     first_instruction_over_floor,

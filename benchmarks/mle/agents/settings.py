@@ -88,10 +88,6 @@ class AgentSettings(BaseModel):
     """How much a run may do: programs of a search, actions of the others."""
     seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Wall clock of one execution; `None`: that of the plan, or else the published one."""
-    prompt_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Dollars for a million tokens of a prompt; needed with `dollars`, and for an estimate."""
-    completion_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Dollars for a million tokens of a reply; needed with `dollars`, and for an estimate."""
 
     @model_validator(mode="before")
     @classmethod
@@ -274,6 +270,11 @@ class StepSettings(AgentSettings):
     """Wall clock of a run (MLE-bench: 24)."""
     dollars: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """What the model calls of a run may cost; `None` sets no limit."""
+    prompt_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Dollars for a million tokens of a prompt; needed with `dollars`, which decides results, as
+    `prices` of the plan must not."""
+    completion_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Dollars for a million tokens of a reply; needed with `dollars`."""
     use_all_time: bool = True
     """Whether the agent is asked to go on until its steps and hours are used (MLE-bench asks
     OpenHands so); `False`: it may finish when it sees nothing left that is worth trying."""
@@ -286,8 +287,12 @@ class StepSettings(AgentSettings):
 
     @model_validator(mode="after")
     def _priced(self) -> Self:
-        if self.dollars is not None and None in {self.prompt_price, self.completion_price}:
+        prices = (self.prompt_price, self.completion_price)
+        if self.dollars is not None and None in prices:
             msg = "`dollars` needs prompt_price and completion_price, in dollars a million tokens"
+            raise ValueError(msg)
+        if self.dollars is None and prices != (None, None):
+            msg = "prices are given, and no limit in `dollars` that they would serve"
             raise ValueError(msg)
         return self
 

@@ -13,10 +13,9 @@ import typer
 
 from langgraft._core.errors import InputError, LanggraftError, MissingExtraError
 from langgraft._core.texts import printable
-from langgraft.cli.competitions_app import DataDirOption, FolderOption, JsonOption
+from langgraft.cli.competitions_app import DataDirOption, FolderOption, JsonOption, sandbox_app
 from langgraft.cli.competitions_app import app as competitions_app
 from langgraft.cli.memory_app import app as memory_app
-from langgraft.cli.sandbox_app import app as sandbox_app
 
 app = typer.Typer(
     name="langgraft",
@@ -298,14 +297,16 @@ def ablate(
     json: JsonOption = False,
 ) -> None:
     """Say whether memory helps an agent of yours: your graph, your tasks, your score."""
-    from langgraft.cli import ablating  # noqa: PLC0415
+    from langgraft.cli import running  # noqa: PLC0415
 
     if preview:
-        ablating.preview(experiment, harm=harm, credit=credit, against=against, as_json=json)
+        running.preview_experiment(
+            experiment, harm=harm, credit=credit, against=against, as_json=json
+        )
         return
     name = experiment.replace(":", "-").rpartition(".")[2]
     raise typer.Exit(
-        ablating.run(
+        running.run_experiment(
             experiment,
             out=out or Path("runs") / f"ablate-{name}",
             summary=summary,
@@ -506,12 +507,12 @@ def export(
     ] = True,
 ) -> None:
     """Verify a run directory, and write its episodes as data to fine-tune a model on, as JSON lines."""
-    from langgraft.cli import exporting  # noqa: PLC0415
+    from langgraft.cli import running  # noqa: PLC0415
 
-    exporting.write(
+    running.write_episodes(
         directory,
-        exporting.form_named(form),
-        exporting.choice(
+        running.form_named(form),
+        running.chosen_episodes(
             success=success, split=split, conditions=condition, domains=domain, tasks=task
         ),
         with_memory=with_memory,

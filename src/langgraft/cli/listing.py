@@ -114,12 +114,7 @@ def _cost_lines(plan: "Plan", calls: int, concurrency: int) -> Iterator[str]:
 
 def show_checks(prepared: "PreparedPlan[Any]", *, as_json: bool) -> bool:
     """Show what was found of what a plan's runs need, a line each; say whether all is there."""
-    from langgraft.benchmarks.harness.plans import Checking  # noqa: PLC0415
-
     study, good = prepared.study, True
-    if not isinstance(study, Checking):
-        say(f"check: runs of the study {study.name!r} need nothing beside the plan itself")
-        return True
     told: list[JSON] = []
     for each in study.try_out(prepared.plan, [run.spec for run in prepared.outline]):
         good &= each.ok
@@ -128,6 +123,8 @@ def show_checks(prepared: "PreparedPlan[Any]", *, as_json: bool) -> bool:
             say(f"{'ok   ' if each.ok else 'FAILS'} {each.what}: {each.told}")
     if as_json:
         write_json({"checks": told})
+    elif not told:
+        say(f"check: runs of the study {study.name!r} need nothing beside the plan itself")
     return good
 
 

@@ -1,18 +1,24 @@
-"""Commands that do something: `run` and `report`."""
+"""Commands that do something: `run`, `report`, `ablate` and `export`."""
 
 import asyncio
 import shutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast, get_args
 
 from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError, MissingExtraError, RunDirectoryError
+from langgraft._core.files import atomic_write, write_whole
+from langgraft.benchmarks.ablation.experiment import Experiment
+from langgraft.benchmarks.ablation.running import Ablation, ablate, preview_ablation
+from langgraft.benchmarks.ablation.study import load_experiment
 from langgraft.benchmarks.harness.budget import Caps
-from langgraft.benchmarks.harness.inflight import CallLimits
+from langgraft.benchmarks.harness.conversations import FORMS, Choice, Form, Split, export
+from langgraft.benchmarks.harness.exchange import CallLimits
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import plan_budget, run_models
 from langgraft.benchmarks.harness.plans import PreparedPlan, look_here
@@ -24,8 +30,9 @@ from langgraft.benchmarks.harness.schedule import (
     worth_processes,
 )
 from langgraft.benchmarks.harness.study import SIMULATED, RunSpec
-from langgraft.benchmarks.harness.verify import sealed_report
+from langgraft.benchmarks.harness.verify import require_intact, sealed_report
 from langgraft.benchmarks.studies import read_plan
+from langgraft.cli.memory_moving import check_free
 from langgraft.cli.printing import complain, say, show_table, write_json
 
 _LEAST_FREE: Final = 64 << 20
@@ -172,4 +179,146 @@ def report(directory: Path, *, as_json: bool) -> None:
         return
     show_table(written.title, written.columns, written.rows)
     for line in (*written.lines, f"report: {written.page}"):
+        say(line)
+
+
+# Export ----------------------------------------------------------------------------------
+
+
+def form_named(name: str) -> Form:
+    """Return a form by name.
+
+    Raises:
+        InputError: There is no such form.
+    """
+    for form in FORMS:
+        if form == name:
+            return form
+    msg = f"--format is {', '.join(FORMS[:-1])} or {FORMS[-1]}, got {name!r:.80}"
+    raise InputError(msg)
+
+
+def chosen_episodes(
+    *,
+    success: bool,
+    split: str | None,
+    conditions: Sequence[str] | None,
+    domains: Sequence[str] | None,
+    tasks: Sequence[str] | None,
+) -> Choice:
+    """Return which episodes to export, of the options as they were typed.
+
+    Raises:
+        InputError: There is no such split.
+    """
+    if split not in {None, *get_args(Split)}:
+        msg = f"--split is {' or '.join(get_args(Split))}, got {split!r:.80}"
+        raise InputError(msg)
+    return Choice(
+        success=success,
+        split=cast("Split | None", split),
+        conditions=tuple(conditions or ()),
+        domains=tuple(domains or ()),
+        tasks=tuple(tasks or ()),
+    )
+
+
+def write_episodes(
+    directory: Path, form: Form, chosen: Choice, *, with_memory: bool, out: Path | None, force: bool
+) -> None:
+    """Verify a log, and write the episodes that are chosen to a file or to standard output: all or none.
+
+    Raises:
+        InputError: The log is damaged, its study cannot be exported, nothing is chosen, what an agent
+            saw cannot be made again exactly, or the file is there already or cannot be written.
+    """
+    if out is not None:
+        check_free(out, force=force)
+    require_intact(directory, "nothing is exported")
+    study, plan = read_plan(directory / "plan.yaml")
+    look_here()
+    for name in study.foreign_code(plan) if with_memory else ():
+        complain(f"importing {name}, which the plan names")
+    made = export(study.episodes(plan, PlanLog(directory)), form, chosen, with_memory=with_memory)
+    if made.empty:
+        complain(f"{made.empty} of {made.episodes} episodes hold no reply to learn from")
+    text = "".join(made.lines)
+    if out is None:
+        sys.stdout.write(text)
+        return
+    try:
+        write_whole(out, text.encode("ascii"))
+    except OSError as error:
+        msg = f"--out {out}: cannot be written: {error.strerror or error}"
+        raise InputError(msg) from error
+    say(f"{out}: {len(made.lines)} lines of {made.episodes} episodes")
+
+
+# Does memory help an agent of one's own? -------------------------------------------------
+
+
+def preview_experiment(experiment: str, *, as_json: bool, **choices: Any) -> None:
+    """Show what an experiment takes, and what it could find.
+
+    Args:
+        experiment: `package.module:object`.
+        as_json: Whether it is written as JSON.
+        **choices: As `preview_ablation` takes them.
+
+    Raises:
+        InputError: It cannot be imported, or asks for something impossible.
+    """
+    found = preview_ablation(load_experiment(experiment), **choices)
+    if as_json:
+        told: dict[str, JSON] = {
+            "attempts": found.attempts,
+            "calls": found.calls,
+            "most_prompt_tokens": found.prompt_tokens,
+            "most_completion_tokens": found.completion_tokens,
+            "notes": list(found.notes),
+        }
+        write_json(told)
+        return
+    for line in str(found).splitlines():
+        say(line)
+
+
+def run_experiment(
+    experiment: str, *, out: Path, summary: Path | None, as_json: bool, **choices: Any
+) -> int:
+    """Run an experiment, or go on where it was stopped; return the exit code.
+
+    Args:
+        experiment: `package.module:object`.
+        out: The run directory.
+        summary: File that the verdict is written to as Markdown.
+        as_json: Whether progress and verdict are written as JSON.
+        **choices: As `ablate` takes them.
+
+    Raises:
+        InputError: It cannot be imported, or something given is wrong.
+        LanggraftError: It was stopped.
+    """
+    complain(f"importing {experiment}")
+    loaded: Experiment = load_experiment(experiment)
+    progress = make_progress("json" if as_json else "auto")
+    try:
+        found = ablate(loaded, out=out, name=experiment, progress=progress, **choices)
+    finally:
+        progress.close()
+    if summary is not None:
+        atomic_write(summary, found.summary().encode())
+    _show_verdict(found, as_json=as_json)
+    return found.exit_code
+
+
+def _show_verdict(found: Ablation, *, as_json: bool) -> None:
+    if as_json:
+        write_json(found.to_json())
+        return
+    if found.analysis.arms:
+        seconds = found.latency
+        rows = [(*row, f"{seconds.get(row[0], 0.0):.2f}") for row in found.rows()]
+        show_table(found.title, (*found.columns, "seconds"), rows)
+    for line in (*found.lines(), f"page: {found.page}"):
         say(line)

@@ -3,12 +3,12 @@
 import pytest
 
 from langgraft._core.errors import PlanError
+from langgraft.benchmarks.harness.log import runs_from_json
 from langgraft.benchmarks.harness.study import (
     BankSource,
     RunSpec,
     build_graph,
     run_to_json,
-    runs_from_json,
 )
 
 

@@ -76,8 +76,7 @@ def test_check_when_all_is_there_then_says_what_was_found_and_succeeds(
     docker_image: str, tmp_path: Path, weights: Path
 ) -> None:
     """Packages are imported, the sample goes the way of a submission, disk and tokens are counted."""
-    prices = {"prompt_price": 2.0, "completion_price": 8.0}
-    agents = [{"name": "tree", "steps": 3, **prices}]
+    agents = [{"name": "tree", "steps": 3}]
     path = written(tmp_path, image=docker_image, weights=str(weights), limits=DISK, agents=agents)
     code, told, failing = checked(path)
     assert (code, failing) == (0, [])

@@ -146,6 +146,7 @@ REFUSED = [
     ),
     ({"agents": [{"name": "chain", "dollars": 5}]}, "needs prompt_price and completion_price"),
     ({"agents": [{"name": "mlab", "dollars": 5, "prompt_price": 5}]}, "needs prompt_price and"),
+    ({"agents": [{"name": "mlab", "prompt_price": 5}]}, "no limit in `dollars`"),
     ({"agents": [{"name": "mlab", "seeds": [101]}]}, "seeds [101] build banks and are compared"),
     ({"agents": [{"name": "mlab", "build_seeds": []}]}, "no build_seeds"),
     ({"agents": [{"name": "tree", "model": "openai:o3"}]}, "tree's model is not for the simulated"),
