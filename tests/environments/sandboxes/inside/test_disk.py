@@ -1,6 +1,8 @@
 """What a workspace on disk is found to hold: all of it, once, and none of what is mounted in it."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +23,20 @@ def look(disk: Disk, seconds: float = 10.0) -> str:
         if disk._look is None:
             return ""
     raise AssertionError("the look has no end")
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """See this process's children alone, as in a container: other tests share the disk, and /proc."""
+    listdir = os.listdir
+
+    def ours(path: str) -> list[str]:
+        if path != "/proc":
+            return listdir(path)
+        tasks = Path("/proc/self/task").glob("*/children")
+        return [pid for task in tasks for pid in task.read_text().split()]
+
+    monkeypatch.setattr(os, "listdir", ours)
 
 
 @pytest.fixture
@@ -62,6 +78,21 @@ def test_disk_when_files_are_empty_counts_them(workspace: Path) -> None:
     for number in range(300):
         (workspace / f"empty{number}").touch()
     assert look(Disk(str(workspace), 4 * MIB, ["input"])) == "disk"
+
+
+def test_disk_when_a_deleted_file_is_held_open_counts_it_once(workspace: Path) -> None:
+    """It has no name to find it by, and takes room until its last holder ends."""
+    hold = "import os, sys; f = open('gone', 'wb'); f.write(bytes(2 << 20)); f.flush()"
+    hold += "; os.unlink('gone'); os.dup(f.fileno()); print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", hold], cwd=workspace, stdin=-1, stdout=-1
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        assert look(Disk(str(workspace), 6 * MIB, ["input"])) == ""
+        assert look(Disk(str(workspace), 4 * MIB, ["input"])) == "disk"
+        holder.communicate()
+    assert look(Disk(str(workspace), 4 * MIB, ["input"])) == ""
 
 
 def test_disk_when_a_program_begins_with_too_much_lets_it_clear_up(workspace: Path) -> None:
