@@ -40,8 +40,8 @@ from langgraft.memory.providers import (
 )
 from langgraft.memory.providers.trajectory import TrajectoryMemory
 from langgraft.memory.rankers import BM25
-from langgraft.memory.rankers.named import make_ranker
 from langgraft.memory.recall import Budget, RecallContext
+from langgraft.memory.settings import make_ranker
 from langgraft.nodes import dialogue
 from langgraft.nodes.dialogue import ChatModel
 

@@ -16,8 +16,8 @@ from langgraft.memory.bank import INDEXED_FIELD, ORDER_FIELD, records_namespace,
 from langgraft.memory.bundle import Manifest
 from langgraft.memory.model import MemoryItem
 from langgraft.memory.rankers.base import Ranker
-from langgraft.memory.rankers.named import make_ranker
 from langgraft.memory.recall import item_of
+from langgraft.memory.settings import make_ranker
 from langgraft.memory.stores.programs import Namespace
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore

@@ -13,7 +13,7 @@ from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers import BM25, RankerIndex, tokenize
 from langgraft.memory.rankers.base import Document, put_all
 from langgraft.memory.rankers.lexical import Idf, inverse_document_frequency
-from langgraft.memory.rankers.named import make_ranker
+from langgraft.memory.settings import make_ranker
 
 AT_ONCE = pytest.mark.parametrize("at_once", [False, True], ids=["one by one", "at once"])
 

@@ -14,7 +14,7 @@ from table_embeddings import TableEmbeddings
 from langgraft._core.errors import InfrastructureError, SettingsError
 from langgraft.memory.embedders import EmbeddingRequest, HashingEmbeddings, make_embedder
 from langgraft.memory.rankers import Dense, EmbeddingIndex, RankerIndex, Scored
-from langgraft.memory.rankers.named import make_ranker
+from langgraft.memory.settings import make_ranker
 
 Vector: TypeAlias = tuple[float, ...]
 Write: TypeAlias = tuple[int, Vector | None]

@@ -10,7 +10,7 @@ from table_embeddings import TableEmbeddings
 from langgraft._core.errors import SettingsError
 from langgraft.memory.embedders import HashingEmbeddings
 from langgraft.memory.rankers import BM25, Dense, EmbeddingIndex, Hybrid, RankerIndex, TermOverlap
-from langgraft.memory.rankers.named import make_ranker
+from langgraft.memory.settings import make_ranker
 
 TEXTS = st.lists(st.sampled_from(["red", "blue", "key", "1", "opened"]), max_size=5).map(" ".join)
 DOCUMENTS = st.dictionaries(st.integers(0, 20), TEXTS, max_size=14)

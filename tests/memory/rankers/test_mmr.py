@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langgraft._core.errors import SettingsError
 from langgraft.memory.embedders import HashingEmbeddings
 from langgraft.memory.rankers import BM25, MMR, Dense, Hybrid, RankerIndex, TermOverlap, TfIdf
-from langgraft.memory.rankers.named import make_ranker
+from langgraft.memory.settings import make_ranker
 
 TEXTS = st.lists(st.sampled_from(["red", "blue", "key", "1", "opened"]), max_size=5).map(" ".join)
 DOCUMENTS = st.dictionaries(st.integers(0, 20), TEXTS, max_size=12)

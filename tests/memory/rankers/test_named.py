@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from langgraft._core.errors import SettingsError
-from langgraft.memory.rankers.named import make_ranker
+from langgraft.memory.settings import make_ranker
 
 
 @pytest.mark.parametrize("name", [["bm25"], {"bm25": 1}, None, 5, "BM25"])
