@@ -173,7 +173,7 @@ async def _some(prepared: Any, out: Path, study: Any, stop: asyncio.Event) -> An
 
         def report(self, event: ProgressEvent) -> None:
             self.seen += event.kind == "item"
-            if self.seen >= 97:
+            if self.seen >= 211:
                 stop.set()
 
     return await run_plan(
