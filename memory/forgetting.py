@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias, cast
+from typing import Annotated, ClassVar, Final, Literal, Protocol, TypeAlias, cast
 
 from langgraph.store.base import GetOp, Item
 from pydantic import BaseModel, ConfigDict, Field
@@ -49,6 +49,9 @@ SUCCESSES: Final = "successes"
 """Note: how often the episode it was recalled in succeeded."""
 VOTES: Final = "votes"
 """Note: the votes for the item."""
+
+Notes: TypeAlias = Mapping[str, JSON]
+"""What a provider derives or counts about an item, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +204,22 @@ CREDITED: Final = "credited/"
 """Bookkeeping: prefix of the marks of receipts that took effect."""
 
 
-def credit(namespace: Namespace, episode: Episode) -> Program[list[Change]]:
+def counted(notes: Notes, times: int, *, succeeded: bool) -> Notes:
+    """Count uses and successes."""
+    uses, successes = (cast("int", notes.get(name, 0)) for name in (USES, SUCCESSES))
+    return {USES: uses + times, SUCCESSES: successes + (times if succeeded else 0)}
+
+
+class Credited(Protocol):
+    """Says which notes on an item change once so many recalls of it count."""
+
+    def __call__(self, notes: Notes, times: int, *, succeeded: bool) -> Notes:
+        """Return their new values."""
+
+
+def credit(
+    namespace: Namespace, episode: Episode, credited: Credited = counted
+) -> Program[list[Change]]:
     """Say what an episode's receipts change.
 
     =====================================  ==================================================
@@ -227,7 +245,10 @@ def credit(namespace: Namespace, episode: Episode) -> Program[list[Change]]:
         if name in content.items
     )
     return [
-        *(_counted(content, name, new, succeeded=episode.succeeded) for name, new in uses.items()),
+        *(
+            Annotate(name, credited(content.notes.get(name, {}), new, succeeded=episode.succeeded))
+            for name, new in uses.items()
+        ),
         *(
             SetState(CREDITED + receipt.id, episode.id)
             for receipt in receipts
@@ -252,10 +273,3 @@ def _held(namespace: Namespace, receipts: Sequence[Receipt]) -> Program[BankCont
         return BankContent()
     results = yield [GetOp(namespace, bank.item_key(name)) for name in names]
     return bank.loaded(cast("Sequence[Item | None]", results))
-
-
-def _counted(content: BankContent, name: str, new: int, *, succeeded: bool) -> Annotate:
-    notes = content.notes.get(name, {})
-    uses = cast("int", notes.get(USES, 0)) + new
-    successes = cast("int", notes.get(SUCCESSES, 0)) + (new if succeeded else 0)
-    return Annotate(name, {USES: uses, SUCCESSES: successes})

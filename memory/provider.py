@@ -53,15 +53,12 @@ changed the five nearest records, the question has another id, the old verdict n
 answers it, and the judge is asked once more. What is filed never depends on which branch
 finished first.
 
-*LightweightMemory's cadence.* "Every third episode" is `index % 3 == 0` with `index` taken
-from `RecallContext.episode_index`; where an application has no stream, the episode's id draws
-lots, one in three. Both are functions of the arguments; there is no counter to lose in a crash.
+*LightweightMemory's cadence.* "Every third episode" is a function of `RecallContext.episode_index`
+or, without a stream, of the episode's id: there is no counter to lose in a crash.
 
 *Cond-Step's re-query.* After each turn the graph asks `asks_again`, a pure function of where the
-agent stands and where it stood at the last recall: after so many steps, or when what it sees has
-changed in kind. Each `provide` gets the step and the present observation in its context and is
-as pure as the first; its recall replaces the one before, and the episode carries all receipts in
-order.
+agent stands and where it stood at the last recall. Each recall replaces the one before, and the
+episode carries all receipts in order.
 
 A provider of your own subclasses `MemoryProvider` and writes the hooks `_recall` and `_learn` (and,
 if it needs them, `_maintain` and `_ask`). A hook returns its value, or is a generator that yields
@@ -87,7 +84,7 @@ from langgraft.memory import bank
 from langgraft.memory.bank import open_bank, present, with_free_ids
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.editing import Editable
-from langgraft.memory.forgetting import credit, forgotten
+from langgraft.memory.forgetting import Notes, counted, credit, forgotten
 from langgraft.memory.importing import ImportChoices, import_changes
 from langgraft.memory.model import (
     Add,
@@ -463,7 +460,7 @@ class MemoryProvider(Editable, Closing, ABC, Generic[SettingsT]):
             learned: Changes = yield from _called(Changes, self._learn, episode, count, first)
             changes = yield from with_free_ids(self.namespace, _stamped(tuple(learned), episode))
             if self._counts_uses:
-                credited = yield from credit(self.namespace, episode)
+                credited = yield from credit(self.namespace, episode, self._credited)
         taken_in = MemoryDelta(
             (
                 *credited,
@@ -481,6 +478,10 @@ class MemoryProvider(Editable, Closing, ABC, Generic[SettingsT]):
     def _counts_uses(self) -> bool:
         settings = self.settings
         return settings.credit or any(policy.counts_uses for policy in settings.forgetting)
+
+    def _credited(self, notes: Notes, times: int, *, succeeded: bool) -> Notes:
+        """Return the notes on an item that change once so many recalls of it count."""
+        return counted(notes, times, succeeded=succeeded)
 
     def _check_origin(self, path: Path, items: Sequence[MemoryItem]) -> None:
         """Refuse what was learned from gold answers, unless that is declared here too."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from langgraft.memory.providers.expel_rules import VoteSettings
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
     from langgraft.memory.providers.lightweight import LightweightMemory, LightweightSettings
+    from langgraft.memory.providers.memrl import MemRL, MemRLSettings
     from langgraft.memory.providers.retrieval import RetrievalSettings
     from langgraft.memory.providers.simple_rag import SimpleRAG, SimpleRAGSettings
     from langgraft.memory.providers.trajectory import TrajectoryMemory, TrajectorySettings
@@ -48,6 +49,8 @@ __all__ = [
     "InsightSettings",
     "LightweightMemory",
     "LightweightSettings",
+    "MemRL",
+    "MemRLSettings",
     "NoMemory",
     "RecencyFewShot",
     "RecencySettings",
@@ -79,6 +82,7 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "expel_rules": ("VoteSettings",),
     "insight": ("InsightMemory", "InsightSettings"),
     "lightweight": ("LightweightMemory", "LightweightSettings"),
+    "memrl": ("MemRL", "MemRLSettings"),
     "retrieval": ("RetrievalSettings",),
     "simple_rag": ("SimpleRAG", "SimpleRAGSettings"),
     "trajectory": ("TrajectoryMemory", "TrajectorySettings"),
@@ -98,6 +102,7 @@ PROVIDERS: Final[Mapping[str, tuple[str, str]]] = {
         "expel": "ExpeL",
         "full_history": "FullHistory",
         "lightweight": "LightweightMemory",
+        "memrl": "MemRL",
         "recency": "RecencyFewShot",
         "self_examples": "SelfGeneratedExamples",
         "simple_rag": "SimpleRAG",

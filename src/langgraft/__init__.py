@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from langgraft.memory.providers.expel import ExpeL, ExpeLSettings
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
     from langgraft.memory.providers.lightweight import LightweightMemory, LightweightSettings
+    from langgraft.memory.providers.memrl import MemRL, MemRLSettings
     from langgraft.memory.providers.simple_rag import SimpleRAG, SimpleRAGSettings
     from langgraft.memory.providers.trajectory import TrajectoryMemory, TrajectorySettings
     from langgraft.memory.rankers.composite import MMR, Hybrid
@@ -81,6 +82,8 @@ __all__ = [
     "Lesson",
     "LightweightMemory",
     "LightweightSettings",
+    "MemRL",
+    "MemRLSettings",
     "MemoryDelta",
     "MemoryItem",
     "MemoryMiddleware",
@@ -137,6 +140,7 @@ _MODULES = {
     "langgraft.memory.providers.coding": ("CodingMemory", "CodingSettings"),
     "langgraft.memory.providers.expel": ("ExpeL", "ExpeLSettings"),
     "langgraft.memory.providers.lightweight": ("LightweightMemory", "LightweightSettings"),
+    "langgraft.memory.providers.memrl": ("MemRL", "MemRLSettings"),
     "langgraft.memory.providers.simple_rag": ("SimpleRAG", "SimpleRAGSettings"),
     "langgraft.memory.providers.insight": ("InsightMemory", "InsightSettings"),
     "langgraft.memory.providers.baselines": ("NoMemory",),

@@ -68,6 +68,8 @@ def test_names_when_listed_are_these() -> None:
         "LightweightMemory",
         "LightweightSettings",
         "MMR",
+        "MemRL",
+        "MemRLSettings",
         "MemoryDelta",
         "MemoryItem",
         "MemoryMiddleware",
