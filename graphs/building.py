@@ -18,7 +18,7 @@ from langgraft.nodes.dialogue import Model
 from langgraft.nodes.judge import draft_node, judge_node
 from langgraft.nodes.memory import KeepsAttempts, counterpart_node, remember_node
 from langgraft.nodes.node import Update
-from langgraft.nodes.reflect import reflect_by_outcome_node, reflect_node
+from langgraft.nodes.reflect import LESSONS, reflect_by_outcome_node, reflect_node, strategy_prompts
 from langgraft.nodes.state import AgentState
 from langgraft.nodes.validate import validate_node
 
@@ -70,10 +70,11 @@ def add_chain(
 Chain: TypeAlias = dict[str, Runnable[AgentState, Update]]
 """Nodes by name, in the order they run."""
 
-Distillation: TypeAlias = Literal["plain", "by_outcome"]
+Distillation: TypeAlias = Literal["plain", "by_outcome", "strategies"]
 """How lessons come of an episode: one question whatever the outcome, its answer taken as it is
 (continual-memory §3); or ReMe's (arXiv:2512.10696 §3): questions by outcome, or about two attempts
-side by side, and of the lessons those that hold and that say something new."""
+side by side, and of the lessons those that hold and that say something new; or ReasoningBank's
+(arXiv:2509.25140): why it succeeded or failed, in at most three strategies with titles."""
 
 
 def before_recall(memory: MemoryProvider[Any], model: Model, judge_model: Model) -> Chain:
@@ -101,6 +102,13 @@ def after_episode(
     if "lessons" in memory.needs:
         if distillation == "plain":
             nodes = {"reflect": reflect_node(reflection_model, prompt=prompt)}
+        elif distillation == "strategies":
+            asking = strategy_prompts()
+            nodes = {
+                "reflect": reflect_by_outcome_node(
+                    reflection_model, prompts=asking, max_lessons=LESSONS
+                )
+            }
         else:
             nodes = _distilling(memory, reflection_model)
     if "verdicts" in memory.needs:

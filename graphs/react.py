@@ -67,8 +67,9 @@ def build_react_agent(
             latest observation (`end`), so that all before it stays as it was, or before the first
             (`start`), in place of what was recalled there.
         reflect_prompt: Prompt with `$task`, `$outcome`, `$trajectory` and `$limit`; for `plain`.
-        distillation: How lessons come of an episode, for providers that want lessons: `plain`, or
-            `by_outcome`: two model calls an episode, four where both replies have to be corrected.
+        distillation: How lessons come of an episode, for providers that want lessons: `plain`,
+            `by_outcome`: two model calls an episode, four where both replies have to be corrected; or
+            `strategies`, as `ReasoningBank` has them: one, two where the reply has to be corrected.
         checkpointer: Any LangGraph checkpointer; an interrupted episode is continued by
             invoking again with `None` and the same `thread_id`.
         name: Name of the graph in traces.

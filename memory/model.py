@@ -277,6 +277,8 @@ class Lesson:
     """The situation it applies to; what it is retrieved by when stored on its own."""
     type: ItemType = "strategic"
     by: By = "model"
+    title: str = ""
+    """A name for it, where whoever drew it gave one (ReasoningBank)."""
 
 
 @dataclass(frozen=True, slots=True)

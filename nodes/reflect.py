@@ -4,6 +4,8 @@
 node of the continual study. `reflect_by_outcome_node` asks one of three questions, about a success,
 a failure, or two attempts at comparable tasks side by side (the three distillations of ReMe,
 arXiv:2512.10696 §3), has a bad reply corrected, and where that fails notes what is known by rules.
+With `strategy_prompts` it asks for strategies with title, description and content, as ReasoningBank
+does (arXiv:2509.25140).
 """
 
 import re
@@ -108,13 +110,17 @@ def parse_lessons(text: str, limit: int) -> tuple[list[dict[str, str]], str]:
 
 
 _NOTED = {(): "ok", (CUT_OFF,): CUT_OFF}
-_WHEN = re.compile(r"(?:when(?:ever)?\b[\s:,]*)+", re.IGNORECASE)
+_WHEN = re.compile(r"\A(?:when(?:ever)?\b[\s:,]*)+", re.IGNORECASE)
 
 
 def _situation(value: object) -> str:
     """Read when a lesson is for, as a clause that can follow "when"."""
     # Some models write null, or true, where nothing comes to mind.
-    return _WHEN.sub("", value.strip(), count=1) if isinstance(value, str) else ""
+    return _WHEN.sub("", value.strip()) if isinstance(value, str) else ""
+
+
+def _name(value: object) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 class _Lesson(BaseModel):
@@ -125,9 +131,12 @@ class _Lesson(BaseModel):
             *("lesson", "advice", "insight", "experience", "content", "text")
         ),
     )
+    title: Annotated[str, BeforeValidator(_name)] = ""
     when_to_use: Annotated[str, BeforeValidator(_situation)] = Field(
         "",
-        validation_alias=AliasChoices(*("when_to_use", "when", "situation", "condition")),
+        validation_alias=AliasChoices(
+            *("when_to_use", "when", "situation", "condition", "description")
+        ),
     )
 
 
@@ -161,6 +170,12 @@ class ReflectionPrompts:
     """Has `$other_task`, `$other_outcome` and `$other_trajectory` too."""
     unknown: Prompt = field(default_factory=partial(shipped, "reflect"))
     """Where nobody can tell how the attempt ended."""
+
+
+def strategy_prompts() -> ReflectionPrompts:
+    """Return prompts that ask for strategies: title, description and content of each."""
+    asked = {name: shipped(f"strategies_{name}") for name in ("success", "failure")}
+    return ReflectionPrompts(unknown=shipped("strategies"), **asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +223,7 @@ def reflect_by_outcome_node(
         return {
             "lessons": [
                 {"text": each.text, "when_to_use": each.when_to_use, "by": each.by}
+                | ({"title": each.title} if each.title else {})
                 for each in drawn.lessons
             ],
             "reflection": drawn.why,
@@ -230,7 +246,9 @@ def distilling(
     if answer.value is None:
         lessons = lessons_by_rules(task, attempt)
         return Distilled(lessons, f"by rules: {answer.why}", answer.calls)
-    lessons = tuple(Lesson(each.lesson, each.when_to_use) for each in answer.value[:limit])
+    lessons = tuple(
+        Lesson(each.lesson, each.when_to_use, title=each.title) for each in answer.value[:limit]
+    )
     return Distilled(lessons, answer.why, answer.calls)
 
 

@@ -65,9 +65,10 @@ class Condition(BaseModel):
     """Provider by name, or as `package.module:Class`."""
     settings: dict[str, JsonValue] = Field(default_factory=dict)
     """Settings of the provider."""
-    distillation: Literal["plain", "by_outcome"] = "plain"
+    distillation: Literal["plain", "by_outcome", "strategies"] = "plain"
     """How lessons come of an episode: `plain` asks for them, once; `by_outcome` asks apart about
-    success, failure and two attempts, and keeps what holds and is new."""
+    success, failure and two attempts, and keeps what holds and is new; `strategies` asks why it
+    succeeded or failed, for strategies with titles."""
     mends: str | None = None
     """The condition this one is to be an improvement on, where it is one: reports compare them."""
 

@@ -80,6 +80,7 @@ DISTILLING: Final[Mapping[str, Sequence[str]]] = {
         "repair",
         "validate",
     ),
+    "strategies": ("strategies", "strategies_success", "strategies_failure", "repair"),
 }
 """How lessons come of an episode → the prompts of that."""
 
@@ -89,9 +90,9 @@ be corrected."""
 CALLS_TO_JUDGE: Final = 2
 """Model calls for one question about an episode: an answer, and its correction."""
 
-CALLS_TO_DISTILL: Final = {"plain": 1, "by_outcome": 4}
+CALLS_TO_DISTILL: Final = {"plain": 1, "by_outcome": 4, "strategies": 2}
 """Model calls for the lessons of an episode: a reflection; or one that may have to be corrected, and
-a validation that may have to be, too."""
+by outcome a validation that may have to be, too."""
 
 
 RERUN_SEED_OFFSET = MOST_RUNS

@@ -100,6 +100,8 @@ Coin: TypeAlias = Callable[[str, float], bool]
 Judge: TypeAlias = Callable[[Shown, Coin], Opinion]
 """Says what a lesson is worth."""
 
+_TITLE_CHARACTERS = 60
+
 ADDS_COMMONPLACE = 0.3
 """Chance of one more lesson that says nothing of use."""
 
@@ -146,6 +148,21 @@ def write_lessons(
         situation = _variant(situations, dice, f"when {topic}").format(**names)
         lesson = _variant(lessons, dice, f"lesson {topic}").format(**names)
         written.append({"when_to_use": situation, "lesson": lesson})
+    return json.dumps(written, indent=1)
+
+
+def in_form(prompt: str, lessons: str) -> str:
+    """Return lessons in the form that a prompt asks for: as strategies with titles, or as they are."""
+    if '"title"' not in prompt:
+        return lessons
+    written = [
+        {
+            "title": each["lesson"].partition(".")[0][:_TITLE_CHARACTERS],
+            "description": f"For when {each['when_to_use']}.",
+            "content": each["lesson"],
+        }
+        for each in json.loads(lessons)
+    ]
     return json.dumps(written, indent=1)
 
 

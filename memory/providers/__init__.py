@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
     from langgraft.memory.providers.lightweight import LightweightMemory, LightweightSettings
     from langgraft.memory.providers.memrl import MemRL, MemRLSettings
+    from langgraft.memory.providers.reasoning_bank import ReasoningBank, ReasoningBankSettings
     from langgraft.memory.providers.retrieval import RetrievalSettings
     from langgraft.memory.providers.simple_rag import SimpleRAG, SimpleRAGSettings
     from langgraft.memory.providers.trajectory import TrajectoryMemory, TrajectorySettings
@@ -52,6 +53,8 @@ __all__ = [
     "MemRL",
     "MemRLSettings",
     "NoMemory",
+    "ReasoningBank",
+    "ReasoningBankSettings",
     "RecencyFewShot",
     "RecencySettings",
     "RetrievalSettings",
@@ -83,6 +86,7 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "insight": ("InsightMemory", "InsightSettings"),
     "lightweight": ("LightweightMemory", "LightweightSettings"),
     "memrl": ("MemRL", "MemRLSettings"),
+    "reasoning_bank": ("ReasoningBank", "ReasoningBankSettings"),
     "retrieval": ("RetrievalSettings",),
     "simple_rag": ("SimpleRAG", "SimpleRAGSettings"),
     "trajectory": ("TrajectoryMemory", "TrajectorySettings"),
@@ -103,6 +107,7 @@ PROVIDERS: Final[Mapping[str, tuple[str, str]]] = {
         "full_history": "FullHistory",
         "lightweight": "LightweightMemory",
         "memrl": "MemRL",
+        "reasoning_bank": "ReasoningBank",
         "recency": "RecencyFewShot",
         "self_examples": "SelfGeneratedExamples",
         "simple_rag": "SimpleRAG",

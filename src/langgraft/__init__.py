@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
     from langgraft.memory.providers.lightweight import LightweightMemory, LightweightSettings
     from langgraft.memory.providers.memrl import MemRL, MemRLSettings
+    from langgraft.memory.providers.reasoning_bank import ReasoningBank, ReasoningBankSettings
     from langgraft.memory.providers.simple_rag import SimpleRAG, SimpleRAGSettings
     from langgraft.memory.providers.trajectory import TrajectoryMemory, TrajectorySettings
     from langgraft.memory.rankers.composite import MMR, Hybrid
@@ -95,6 +96,8 @@ __all__ = [
     "Prompt",
     "RankedStore",
     "ReadOnlyStore",
+    "ReasoningBank",
+    "ReasoningBankSettings",
     "Recall",
     "RecallContext",
     "SimpleRAG",
@@ -141,6 +144,7 @@ _MODULES = {
     "langgraft.memory.providers.expel": ("ExpeL", "ExpeLSettings"),
     "langgraft.memory.providers.lightweight": ("LightweightMemory", "LightweightSettings"),
     "langgraft.memory.providers.memrl": ("MemRL", "MemRLSettings"),
+    "langgraft.memory.providers.reasoning_bank": ("ReasoningBank", "ReasoningBankSettings"),
     "langgraft.memory.providers.simple_rag": ("SimpleRAG", "SimpleRAGSettings"),
     "langgraft.memory.providers.insight": ("InsightMemory", "InsightSettings"),
     "langgraft.memory.providers.baselines": ("NoMemory",),

@@ -12,8 +12,10 @@ from toy_world import Corridors, RuleModel, playing
 
 from langgraft._core.errors import SettingsError
 from langgraft._core.texts import Prompt
+from langgraft.benchmarks.simulated import SimulatedBabyAI
+from langgraft.environments.babyai import BabyAI
 from langgraft.graphs import build_react_agent
-from langgraft.memory.providers import InsightMemory, InsightSettings, make_provider
+from langgraft.memory.providers import InsightMemory, InsightSettings, ReasoningBank, make_provider
 from langgraft.nodes import AgentInput
 from langgraft.nodes.deduplicate import KNOWN
 
@@ -114,9 +116,50 @@ def test_agent_when_distilling_plainly_says_nothing_of_it() -> None:
     assert (result["dropped"], result["validation"], result["compared_with"]) == ([], [], "")
 
 
+@pytest.mark.parametrize(
+    ("action", "asked"), [("walk", "why it succeeded"), ("fall", "why it failed")]
+)
+async def test_agent_when_distilling_strategies_asks_by_outcome_and_keeps_titles(
+    action: str, asked: str
+) -> None:
+    """A reply in no form is asked for once more; four strategies are one too many."""
+    drawn = {"title": "Walk on", "description": "Long corridors", "content": "Walk to the end."}
+    acts, seen = learner(action), []
+
+    def rule(messages: Sequence[BaseMessage]) -> str:
+        if isinstance(messages[0], SystemMessage):
+            return acts.rule(messages)
+        seen.append(messages[0].text)
+        return "I think it was luck." if len(messages) == 1 else json.dumps([drawn] * 4)
+
+    memory = ReasoningBank(InMemoryStore())
+    agent = build_react_agent(
+        RuleModel(rule=rule), environment=Corridors(), memory=memory, distillation="strategies"
+    )
+    ended = await agent.ainvoke(given("e"))
+    assert len(seen) == 2
+    assert asked in seen[0]
+    assert [each["title"] for each in ended["lessons"]] == ["Walk on"] * 3
+    (item,) = memory.content().items.values()
+    assert item.text == "\n".join(["# Walk on\nLong corridors\nWalk to the end."] * 3)
+
+
+def test_learner_when_asked_for_strategies_gives_them_titles() -> None:
+    """The simulated learner answers in the form it is asked for."""
+    memory = ReasoningBank(InMemoryStore())
+    agent = build_react_agent(
+        SimulatedBabyAI(seed=42), environment=BabyAI(), memory=memory, distillation="strategies"
+    )
+    for number in range(2):
+        agent.invoke({"task_id": f"babyai/find_obj/{number}"})
+    texts = [item.text for item in memory.content().items.values()]
+    assert texts
+    assert all(text.startswith("# ") and "\nFor when " in text for text in texts)
+
+
 def test_agent_when_asked_to_distill_in_an_unknown_way_is_not_built() -> None:
     """Nor with a prompt that nobody would ask."""
-    with pytest.raises(SettingsError, match="'plain' or 'by_outcome', got 'reme'"):
+    with pytest.raises(SettingsError, match="'plain' or 'by_outcome' or 'strategies', got 'reme'"):
         build_react_agent(learner("walk"), environment=Corridors(), distillation="reme")  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match="reflect_prompt 'mine' would not be asked"):
         agent_of(learner("walk"), insight(), reflect_prompt=Prompt("mine", "$task"))

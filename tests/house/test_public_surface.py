@@ -81,6 +81,8 @@ def test_names_when_listed_are_these() -> None:
         "Prompt",
         "RankedStore",
         "ReadOnlyStore",
+        "ReasoningBank",
+        "ReasoningBankSettings",
         "Recall",
         "RecallContext",
         "SimpleRAG",

@@ -53,6 +53,7 @@ from langgraft.benchmarks.simulated.reflecting import (
     Opinion,
     ReportedAttempt,
     Shown,
+    in_form,
     parse_reflection,
     validation_reply,
     write_lessons,
@@ -365,7 +366,7 @@ class SimulatedALFWorld(WorldLearner):
     @override
     def lessons(self, prompt: str, dice: Dice) -> str | None:
         review = parse_review(prompt)
-        return None if review is None else lessons_of(review, dice)
+        return None if review is None else in_form(prompt, lessons_of(review, dice))
 
     @override
     def played(

@@ -30,6 +30,7 @@ from langgraft.benchmarks.simulated.babyai.observations import (
 from langgraft.benchmarks.simulated.babyai.reflect import lessons_of, parse_review, score_lessons
 from langgraft.benchmarks.simulated.chat import Sampling
 from langgraft.benchmarks.simulated.conversation import Conversation, Dice, Opening, WorldLearner
+from langgraft.benchmarks.simulated.reflecting import in_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +265,7 @@ class SimulatedBabyAI(WorldLearner):
     @override
     def lessons(self, prompt: str, dice: Dice) -> str | None:
         review = parse_review(prompt)
-        return None if review is None else lessons_of(review, dice)
+        return None if review is None else in_form(prompt, lessons_of(review, dice))
 
     @override
     def played(
