@@ -34,8 +34,8 @@ from langgraft.nodes.competition_run import Gpus
 from langgraft.nodes.dialogue import ChatModel, chat_model
 from langgraft.nodes.mlab.consult import consult_node, needs_model
 from langgraft.nodes.mlab.deps import MLABDeps, MLABPrompts
-from langgraft.nodes.mlab.perform import CHANGING, performer
 from langgraft.nodes.mlab.step import act_node, is_long, summarize_node, think_node
+from langgraft.nodes.mlab.tools import CHANGING, performer
 from langgraft.nodes.node import Node
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits

@@ -29,8 +29,15 @@ from langgraft.nodes.mlab.deps import (
     reply_form,
     sample_name,
 )
-from langgraft.nodes.mlab.perform import CHANGING, performer
-from langgraft.nodes.mlab.tools import ACTION_INPUT, FINAL_ANSWER, THOUGHT, Reply, read_reply
+from langgraft.nodes.mlab.tools import (
+    ACTION_INPUT,
+    CHANGING,
+    FINAL_ANSWER,
+    THOUGHT,
+    Reply,
+    performer,
+    read_reply,
+)
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.replies import in_turns
 from langgraft.nodes.structured import REPLY_SHOWN

@@ -9,7 +9,7 @@ from tree_cases import RuleModel, sandbox
 from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs.mlab import build_mlab_agent
 from langgraft.nodes.artifacts import Artifacts, MemoryArtifacts
-from langgraft.nodes.mlab.perform import CHANGING, performer
+from langgraft.nodes.mlab.tools import CHANGING, performer
 from langgraft.nodes.workbench.log import Action, EventLog, Observation, append_events, read_log
 from langgraft.nodes.workbench.sessions import Workspaces
 from langgraft.nodes.workbench.state import RunInput, RunOutput
