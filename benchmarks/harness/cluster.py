@@ -6,6 +6,7 @@ machines. A process that is lost with its node is started anew wherever there is
 """
 
 import os
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from langgraft._core.errors import InfrastructureError, RunDirectoryError, SettingsError
+from langgraft._core.errors import InfrastructureError, SettingsError
 from langgraft._core.lazy import require
 from langgraft.benchmarks.harness.budget import CallBudget
 from langgraft.benchmarks.harness.cache import CacheMode, ResponseCache
@@ -28,6 +29,8 @@ from langgraft.benchmarks.harness.plans import package_versions
 from langgraft.benchmarks.harness.processes import Message, Work, Worker, serve
 
 ray: Final = require("ray", extra="ray", purpose="A plan on a Ray cluster")
+
+_KNOCK_SECONDS: Final = 10.0
 
 
 @contextmanager
@@ -50,6 +53,7 @@ def connected(address: str) -> Iterator["Cluster"]:
         )
         raise SettingsError(msg)
     try:
+        _knock(address)
         # Standard output may be JSON, and workers have logs of their own in Ray's folder.
         ray.init(address=address, log_to_driver=False, logging_level="error")
     except (OSError, RuntimeError, ValueError) as error:
@@ -59,6 +63,17 @@ def connected(address: str) -> Iterator["Cluster"]:
         yield Cluster(int(ray.cluster_resources().get("CPU", 1)))
     finally:
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """See whether anybody listens at `HOST:PORT`: Ray itself tries for minutes.
+
+    Raises:
+        OSError: Nobody does.
+    """
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), _KNOCK_SECONDS).close()
 
 
 @dataclass(frozen=True)
@@ -123,21 +138,18 @@ class _Node:
 
     def receive(self) -> list[Message]:
         messages = [self._line.recv()]
-        while self._line.poll():
-            messages.append(self._line.recv())
+        with suppress(EOFError):  # there, the next time
+            while self._line.poll():
+                messages.append(self._line.recv())
         return messages
 
 
 def _check_node(work: Work) -> None:
-    """Check that a node sees the run directory, and would do as the one that began it.
+    """Check that a node would do as the one that began the run directory.
 
     Raises:
-        RunDirectoryError: It does not see it.
         ResumeRefusedError: It has other code or packages.
     """
-    if not (work.out / "manifest.json").exists():
-        msg = f"is not there on node {ray.util.get_node_ip_address()}; all nodes have to share it"
-        raise RunDirectoryError(msg, path=work.out)
     prepared = work.prepared
     # Made anew, it has the fingerprints of what is installed here.
     versions = package_versions(prepared.study, prepared.plan)

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
+from socket import gethostname
 from typing import Any, Final, Protocol, TypeAlias
 
 from langgraft._core.errors import (
@@ -380,6 +381,9 @@ async def _serve(
     told = _Told(connection)
     with ExitStack() as held:
         try:
+            if not (work.out / "manifest.json").exists():
+                msg = f"is not there on {gethostname()}: all machines have to share it"
+                raise RunDirectoryError(msg, path=work.out)
             held.enter_context(hold_process(work.out, number))
             check()
             places = held.enter_context(

@@ -2,22 +2,27 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import pytest
 from chain_study import ChainPlan, ChainStudy, chain_plan, log_bytes, run_chain
 
 from langgraft._core.errors import InfrastructureError, RunDirectoryError, SettingsError
-from langgraft.benchmarks.harness import directory
+from langgraft.benchmarks.harness import directory, processes
 from langgraft.benchmarks.harness.directory import hold_directory, hold_shard
 from langgraft.benchmarks.harness.plans import prepare
+from langgraft.benchmarks.harness.processes import Message, Work, Worker
+from langgraft.benchmarks.harness.progress import NoProgress, ProgressEvent
 from langgraft.benchmarks.harness.schedule import Shard
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.harness.verify import verify_directory
@@ -110,6 +115,73 @@ async def test_plan_when_it_cannot_be_sent_then_says_so_and_runs_nothing(tmp_pat
     with pytest.raises(SettingsError, match="cannot be carried out by 2 processes"):
         await run_chain(tmp_path, chain_plan(), study, processes=2)
     assert not list((tmp_path / "runs").iterdir())
+
+
+class Mute(NoProgress):
+    """Starts processes of which the first is not heard of any more after an item, and works on."""
+
+    def __init__(self) -> None:
+        self.note: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.mute: SpawnProcess | None = None
+
+    def report(self, event: ProgressEvent) -> None:
+        """Keep what is noted, in the thread that waits for the process."""
+        if event.kind == "note":
+            self.note.get_loop().call_soon_threadsafe(self.note.set_result, event.text)
+
+    def start(self, number: int, work: Work) -> Worker:
+        """Start one, out of reach or not."""
+        spawned = processes._Spawned(number, work)
+        if self.mute is None:
+            self.mute, receive = spawned._process, spawned.receive
+
+            def muted() -> Sequence[Message]:
+                messages = receive()
+                if any(isinstance(told, ProgressEvent) for _, told in messages):
+                    raise EOFError
+                return messages
+
+            spawned.receive = muted  # type: ignore[method-assign]
+        return spawned
+
+
+async def test_process_when_out_of_reach_then_its_runs_wait_until_it_has_ended(
+    tmp_path: Path,
+) -> None:
+    """Two never write into one run, even if one of them is believed dead."""
+    plan, out, told = chain_plan(streams=2, pause=0.3), tmp_path / "out", Mute()
+    running = asyncio.create_task(
+        run_chain(out, plan, processes=2, start=told.start, progress=told)
+    )
+    assert await told.note == "process 0 is out of reach and still works: waiting for its end"
+    before = _committed(out)
+    await asyncio.sleep(2.0)
+    assert _committed(out) > before
+    assert told.mute is not None
+    told.mute.kill()
+    assert (await running).complete
+    await run_chain(tmp_path / "one", plan)
+    assert log_bytes(out) == log_bytes(tmp_path / "one")
+
+
+def _committed(out: Path) -> int:
+    return sum(len(log.read_bytes().splitlines()) for log in out.rglob("items.jsonl"))
+
+
+async def test_process_when_it_writes_to_another_folder_then_the_plan_is_refused(
+    tmp_path: Path,
+) -> None:
+    """A folder of that name on another machine is not the run directory, however alike."""
+    out, alike = tmp_path / "out", tmp_path / "alike"
+    with hold_directory(out, prepare(ChainStudy(), chain_plan())):
+        shutil.copytree(out, alike)
+
+    def start(number: int, work: Work) -> Worker:
+        return processes._Spawned(number, replace(work, out=alike))
+
+    with pytest.raises(RunDirectoryError, match="is not the folder that the other machine writes"):
+        await run_chain(out, processes=1, start=start)
+    assert not list((alike / "runs").iterdir())
 
 
 SCRIPT = """
