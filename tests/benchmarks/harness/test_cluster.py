@@ -43,10 +43,9 @@ def cluster() -> Iterator[clusters.Cluster]:
 
 def actors() -> list[int]:
     """Return the processes of this cluster that carry out runs."""
-    found, todo = [], [os.getpid()]
-    while todo:
-        listed = subprocess.run(["pgrep", "-P", str(todo.pop())], capture_output=True, check=False)
-        todo += map(int, listed.stdout.split())
+    found = [os.getpid()]
+    for each in found:
+        listed = subprocess.run(["pgrep", "-P", str(each)], capture_output=True, check=False)
         found += map(int, listed.stdout.split())
     return [each for each in found if b"ray::_Node" in _command(each)]
 
