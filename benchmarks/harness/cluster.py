@@ -210,8 +210,7 @@ class _Counted(CallBudget):
 
     @override
     def settle(self, reserved: int, used: int, *, set_aside: int = 0, cost: int = 0) -> None:
-        # Nobody waits: calls of one process arrive in order, and what is lost counts as spent.
-        self._keeper.settle.remote(reserved, used, set_aside, cost)
+        _asked(self._keeper.settle.remote(reserved, used, set_aside, cost))
 
 
 class _Kept(ResponseCache):

@@ -2,21 +2,30 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import storms
 from chain_study import ChainStudy, chain_plan, log_bytes, run_chain
 
-from langgraft._core.errors import ResumeRefusedError, RunDirectoryError, SettingsError
+from langgraft._core.errors import (
+    BudgetExceededError,
+    ResumeRefusedError,
+    RunDirectoryError,
+    SettingsError,
+)
 from langgraft.benchmarks.harness import processes
-from langgraft.benchmarks.harness.budget import read_spent
+from langgraft.benchmarks.harness.budget import CallBudget, read_spent
+from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.directory import hold_directory
+from langgraft.benchmarks.harness.models import PlanModels
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.processes import Work
 from langgraft.benchmarks.harness.progress import NoProgress, ProgressEvent
@@ -115,6 +124,31 @@ def test_caps_and_replies_when_nodes_share_no_file_are_one(
     assert code == 0
     assert plain <= cap + rest <= plain + 2  # a call may have been in flight in either process
     assert log_bytes(out) == log_bytes(tmp_path / "plain")
+
+
+def test_models_when_kept_for_by_another_open_no_file_of_their_own(
+    tmp_path: Path, cluster: clusters.Cluster
+) -> None:
+    """On a node that has neither file, caps hold and the first reply to a request counts."""
+    study, plan = ChainStudy(), chain_plan(model="openai:none")
+    spent, replies = tmp_path / "spent.sqlite", tmp_path / "responses.sqlite"
+    budget = CallBudget(max_calls=2, path=spent)
+    opening = partial(ResponseCache, replies)
+    models = cluster.keeping(PlanModels(study, plan, budget, None, responses=opening))
+    sent: PlanModels = pickle.loads(pickle.dumps(models))
+    count, kept = sent.budget, sent.responses()
+    assert count is not None
+    for _ in range(2):
+        count.reserve(10)
+        count.settle(10, 7)
+    with pytest.raises(BudgetExceededError, match="cap of 2 calls would be exceeded: 2 spent"):
+        count.reserve(10)
+    assert [kept.find("key"), kept.put("key", "[1]"), kept.put("key", "[2]")] == [None, None, "[1]"]
+    assert kept.find("key") == "[1]"
+    assert read_spent(spent) == {"calls": 2, "tokens": 14, "dollars": 0.0}
+    assert ResponseCache(replies).find("key") == "[1]"
+    assert count._file is None
+    assert kept._file is None
 
 
 def test_node_when_it_has_other_code_works_on_nothing(tmp_path: Path) -> None:
