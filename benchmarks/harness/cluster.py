@@ -94,7 +94,7 @@ class Cluster:
         )
         # Lost, it is back at once: what it knows is in its files.
         keeper = ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=here)(_Keeper)
-        actor = keeper.remote(models.budget, models.responses)
+        actor = keeper.remote(models.budget, models.responses, Path.cwd())
         budget = None if models.budget is None else _Counted(models.budget, actor)
         return models.over(budget, partial(_Kept, actor))
 
@@ -162,7 +162,8 @@ def _check_node(work: Work) -> None:
 class _Keeper:
     """The actor that has the files, and does what it is asked, one thing after another."""
 
-    def __init__(self, budget: CallBudget | None, responses: Any) -> None:
+    def __init__(self, budget: CallBudget | None, responses: Any, folder: Path) -> None:
+        os.chdir(folder)
         self._budget = budget
         self._responses: ResponseCache = responses()
 

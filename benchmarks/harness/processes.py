@@ -43,7 +43,7 @@ from langgraft.benchmarks.harness.study import PlannedRun
 
 _DEATHS: Final = 5
 """Processes that may die without an item committed in between: then something kills them all."""
-_START_SECONDS: Final = 60.0
+_START_SECONDS: Final = 30.0
 """How long the first runs wait for all processes to be ready; then those that are begin."""
 _LOOK_SECONDS: Final = 0.5
 """How often a lost process is looked for."""
@@ -228,10 +228,13 @@ class Processes:
             while not self._ending and process_works(self._work.out, process.number):
                 if not told:
                     text = f"process {process.number} is out of reach and still works: waiting for its end"
-                    self._progress.report(ProgressEvent("note", "", 0, 0, text))
+                    loop.call_soon_threadsafe(self._note, text)
                 told = True
                 time.sleep(_LOOK_SECONDS)
             loop.call_soon_threadsafe(self._gone, process)
+
+    def _note(self, text: str) -> None:
+        self._progress.report(ProgressEvent("note", "", 0, 0, text))
 
     def _told(self, process: _Process, name: str, answer: _Answer) -> None:
         if isinstance(answer, ProgressEvent):
@@ -288,6 +291,7 @@ class Processes:
         if not (self._stopping or self._ending or self._refusal):
             self._deaths += 1
             self._last_death = process.end
+            self._note(f"process {process.number} died{process.end and ': '}{process.end}")
             if self._deaths <= _DEATHS:
                 self._start(process.number)
         for under_way in process.runs.values():

@@ -127,11 +127,12 @@ def test_caps_and_replies_when_nodes_share_no_file_are_one(
 
 
 def test_models_when_kept_for_by_another_open_no_file_of_their_own(
-    tmp_path: Path, cluster: clusters.Cluster
+    tmp_path: Path, cluster: clusters.Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a node that has neither file, caps hold and the first reply to a request counts."""
+    monkeypatch.chdir(tmp_path)
     study, plan = ChainStudy(), chain_plan(model="openai:none")
-    spent, replies = tmp_path / "spent.sqlite", tmp_path / "responses.sqlite"
+    spent, replies = Path("spent.sqlite"), Path("responses.sqlite")
     budget = CallBudget(max_calls=2, path=spent)
     opening = partial(ResponseCache, replies)
     models = cluster.keeping(PlanModels(study, plan, budget, None, responses=opening))

@@ -17,7 +17,12 @@ from pathlib import Path
 import pytest
 from chain_study import ChainPlan, ChainStudy, chain_plan, log_bytes, run_chain
 
-from langgraft._core.errors import InfrastructureError, RunDirectoryError, SettingsError
+from langgraft._core.errors import (
+    InfrastructureError,
+    RunDirectoryError,
+    SettingsError,
+    StudyError,
+)
 from langgraft.benchmarks.harness import directory, processes
 from langgraft.benchmarks.harness.directory import hold_directory, hold_shard
 from langgraft.benchmarks.harness.plans import prepare
@@ -92,12 +97,60 @@ async def test_plan_when_shared_by_processes_then_logs_are_the_same_bytes(tmp_pa
 async def test_process_when_killed_then_its_runs_go_on_in_another(tmp_path: Path) -> None:
     """Two processes killed in the middle of items lose nothing that was committed."""
     plan = chain_plan(streams=4, pause=0.3)
+    told = Mute()
     with killing(after=4.0, times=2) as killed:
-        outcome = await run_chain(tmp_path / "two", plan, processes=2)
+        outcome = await run_chain(tmp_path / "two", plan, processes=2, progress=told)
     assert killed
     assert outcome.complete
+    assert (await told.note).endswith(" died")
     await run_chain(tmp_path / "one", chain_plan(streams=4, pause=0.3))
     assert log_bytes(tmp_path / "one") == log_bytes(tmp_path / "two")
+
+
+class Dying(ChainStudy):
+    """Dies at three items of a run, once each, or whenever it comes to the second of them."""
+
+    def __init__(self, *, always: bool) -> None:
+        super().__init__(die_always if always else die_once)
+
+
+def die_once(run: str, item: str) -> None:
+    """End the process at three items, unless it was done."""
+    mark = Path(os.environ["DEATHS"]) / item
+    if run == "0/first" and item in {"item-1", "item-3", "item-5"} and not mark.exists():
+        mark.touch()
+        os._exit(1)
+
+
+def die_always(run: str, item: str) -> None:
+    """End the process at one item."""
+    if (run, item) == ("0/first", "item-3"):
+        os._exit(1)
+
+
+async def test_processes_when_they_die_now_and_then_are_started_anew_as_often_as_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machines that come and go stop no plan, as long as items are committed in between."""
+    monkeypatch.setattr(processes, "_DEATHS", 1)
+    monkeypatch.setenv("DEATHS", str(tmp_path))
+    plan, study = chain_plan(streams=1), Dying(always=False)
+    outcome = await run_chain(tmp_path / "out", plan, study, start=processes._Spawned)
+    assert {path.name for path in tmp_path.glob("item-*")} == {"item-1", "item-3", "item-5"}
+    assert outcome.complete
+    await run_chain(tmp_path / "one", plan)
+    assert log_bytes(tmp_path / "out") == log_bytes(tmp_path / "one")
+
+
+async def test_processes_when_all_die_at_one_item_stop_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An item that kills whoever works on it is named by its run, and not paid for again and again."""
+    monkeypatch.setattr(processes, "_DEATHS", 1)
+    with pytest.raises(StudyError, match="2 processes died that carried out runs, '0/first' last"):
+        await run_chain(
+            tmp_path, chain_plan(streams=1), Dying(always=True), start=processes._Spawned
+        )
 
 
 async def test_run_when_the_world_fails_in_a_process_then_others_go_on(tmp_path: Path) -> None:
@@ -118,16 +171,16 @@ async def test_plan_when_it_cannot_be_sent_then_says_so_and_runs_nothing(tmp_pat
 
 
 class Mute(NoProgress):
-    """Starts processes of which the first is not heard of any more after an item, and works on."""
+    """Keeps a note; starts processes of which the first is not heard of any more after an item, and works on."""
 
     def __init__(self) -> None:
         self.note: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.mute: SpawnProcess | None = None
 
     def report(self, event: ProgressEvent) -> None:
-        """Keep what is noted, in the thread that waits for the process."""
-        if event.kind == "note":
-            self.note.get_loop().call_soon_threadsafe(self.note.set_result, event.text)
+        """Keep what is noted first."""
+        if event.kind == "note" and not self.note.done():
+            self.note.set_result(event.text)
 
     def start(self, number: int, work: Work) -> Worker:
         """Start one, out of reach or not."""
