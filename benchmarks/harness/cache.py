@@ -122,10 +122,11 @@ class ResponseCache(BaseCache):
         Raises:
             InputError: The mode is `read_only` and the request is unknown.
         """
-        if self._file is None:
+        if self.mode is CacheMode.OFF:
             return None
         key = request_key(prompt, llm_string)
-        found = _read(self._file, key)
+        text = self.find(key)
+        found = None if text is None else _read(text)
         if found is None and self.mode is CacheMode.READ_ONLY:
             msg = (
                 f"{self.path}: no reply is kept for this request (replicate "
@@ -140,7 +141,7 @@ class ResponseCache(BaseCache):
 
     def keep(self, prompt: str, llm_string: str, replies: RETURN_VAL_TYPE) -> RETURN_VAL_TYPE:
         """Do as `update` and return the replies that count: the first ones kept, or `replies`."""
-        if self._file is None or self._file.read_only or not is_complete(replies):
+        if self.mode is not CacheMode.READ_WRITE or not is_complete(replies):
             return replies
         key = request_key(prompt, llm_string)
         try:
@@ -150,11 +151,26 @@ class ResponseCache(BaseCache):
             raise InputError(msg) from error
         if len(value) > MOST_CHARACTERS:
             return replies
+        first = self.put(key, value)
+        return replies if first is None else _read(first)
+
+    def find(self, key: str) -> str | None:
+        """Return what is kept under a key, as `put` was given it."""
+        if self._file is None:
+            return None
+        with self._file.transaction(write=False) as cursor:
+            row = cursor.execute("SELECT value FROM replies WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def put(self, key: str, value: str) -> str | None:
+        """Keep a value unless the key has one already, which is then returned."""
+        if self._file is None:
+            return None
         with self._file.transaction(write=True) as cursor:
             cursor.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, value))
             if cursor.rowcount == 1:
-                return replies
-        return _read(self._file, key) or replies
+                return None
+        return self.find(key)
 
     def clear(self, **_kwargs: Any) -> None:
         """Forget all replies.
@@ -211,10 +227,8 @@ class ResponseCache(BaseCache):
         self.close()
 
 
-def _read(file: SQLiteFile, key: str) -> Sequence[Generation] | None:
-    with file.transaction(write=False) as cursor:
-        row = cursor.execute("SELECT value FROM replies WHERE key = ?", (key,)).fetchone()
-    return None if row is None else [_read_reply(written) for written in json.loads(row[0])]
+def _read(value: str) -> Sequence[Generation]:
+    return [_read_reply(written) for written in json.loads(value)]
 
 
 def key_text(value: JSON) -> str:

@@ -11,7 +11,8 @@
                           them, work/ (of items under way) and kept/ (files to look at)
     <out>/report/         what is told of them; digests.json lists all it is and rests on
     <out>/store/          banks while runs are under way, where `chroma` keeps them; a cache
-    <out>/shared/         what runs have in common, such as results of programs; a cache
+    <out>/shared/         what runs have in common, such as results of programs; a cache. Those of
+                          a shard, and of a process on a cluster, have a folder of their own in it
 
 The lock is the system's `flock`: it is free the moment its holder dies, however it dies. On
 network file systems without `flock` two machines can both hold it.
@@ -25,7 +26,6 @@ In memory each run has a store of its own instead: runs are opened in threads, a
 `InMemoryStore` breaks when one thread writes to it while another searches it.
 """
 
-import socket
 import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -142,6 +142,15 @@ def hold_process(out: Path, number: int) -> Iterator[None]:
         with disk_errors("take the lock", path):
             held.enter_context(_lock(path, _ORPHAN_SECONDS))
         yield
+
+
+def process_works(out: Path, number: int) -> bool:
+    """Say whether the process of a number still holds its lock, wherever it runs."""
+    try:
+        with _lock(out / f"{_PROCESS}{number}.lock", 0):
+            return False
+    except (RunDirectoryError, OSError):  # held, or the folder cannot be reached now
+        return True
 
 
 def _await_processes(out: Path) -> None:
@@ -341,21 +350,29 @@ class Places:
     """Label that tells one run directory from others that use the same database."""
     out: Path | None = None
     """The run directory; `None` where there is none."""
+    part: str = ""
+    """Folder within `shared/`, where other machines work on the plan: SQLite files are one machine's."""
 
     def of(self, run: PlannedRun) -> BankPlace:
         """Return the place of one run's bank."""
         store = InMemoryStore() if self.store is None else self.store
-        files = None if self.out is None else RunFiles(run_folder(self.out, run), self.out / SHARED)
+        files = (
+            None
+            if self.out is None
+            else RunFiles(run_folder(self.out, run), self.out / SHARED / self.part)
+        )
         return BankPlace(store, (_ROOT, self.directory, run.id), files)
 
 
-def places_in_memory(out: Path | None = None) -> Places:
+def places_in_memory(out: Path | None = None, part: str = "") -> Places:
     """Return places that are gone when their runs end; files lie in `out`, where it is given."""
-    return Places(None, "memory", "here", out)
+    return Places(None, "memory", "here", out, part)
 
 
 @contextmanager
-def hold_place_of_process(out: Path, store: str, number: int) -> Iterator[Places]:
+def hold_place_of_process(
+    out: Path, store: str, number: int, *, part: str = ""
+) -> Iterator[Places]:
     """Open the store for the banks of a process that works for the one that holds the directory.
 
     A database that one process has to itself, as `chroma` in the run directory, is there once for each.
@@ -366,10 +383,10 @@ def hold_place_of_process(out: Path, store: str, number: int) -> Iterator[Places
     spec = f"{INSIDE}:{out / STORE / str(number)}" if store == INSIDE else store
     kind = store_kind(spec)
     if kind == DEFAULT_STORE:
-        yield places_in_memory(out)
+        yield places_in_memory(out, part)
         return
     with open_store(spec) as base:
-        yield Places(base, kind, _directory_label(out), out)
+        yield Places(base, kind, _directory_label(out), out, part)
 
 
 @contextmanager
@@ -378,6 +395,8 @@ def hold_places(
     prepared: PreparedPlan[Any],
     store: str,
     hold: Callable[[Path, PreparedPlan[Any]], AbstractContextManager[None]] = hold_directory,
+    *,
+    part: str = "",
 ) -> Iterator[Places]:
     """Take a run directory for a plan, and open the store for the banks of its runs.
 
@@ -386,6 +405,7 @@ def hold_places(
         prepared: The plan.
         store: `chroma` for a store inside the run directory, or a name that `open_store` knows.
         hold: Takes the directory.
+        part: Of a shard its name.
 
     Raises:
         SettingsError: The store cannot be opened; nothing was changed in the directory.
@@ -399,7 +419,7 @@ def hold_places(
     with ExitStack() as opened:
         if kind == DEFAULT_STORE:
             opened.enter_context(hold(out, prepared))
-            yield places_in_memory(out)
+            yield places_in_memory(out, part)
             return
         if inside:  # the folder it lies in must be known to be ours
             opened.enter_context(hold(out, prepared))
@@ -408,14 +428,18 @@ def hold_places(
             check_directory(out, prepared)
             base = opened.enter_context(open_store(spec))
             opened.enter_context(hold(out, prepared))
-        yield Places(base, kind, _directory_label(out), out)
+        yield Places(base, kind, _directory_label(out), out, part)
 
 
 def _directory_label(out: Path) -> str:
-    """Tell a run directory from all others, such as a copy of it, without writing into it."""
+    """Tell a run directory from all others, such as a copy of it, without writing into it.
+
+    Machines that share it say the same, by whatever path: a run that goes on elsewhere then empties what
+    it left in a database.
+    """
     try:
-        inode = out.stat().st_ino
+        there = (out / "manifest.json").stat()
     except OSError as error:
         msg = f"cannot be read: {error.strerror or error}"
         raise RunDirectoryError(msg, path=out) from error
-    return digest([socket.gethostname(), str(out.resolve()), inode])[:_ID_LENGTH]
+    return digest([there.st_ino, there.st_ctime_ns])[:_ID_LENGTH]

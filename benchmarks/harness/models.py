@@ -489,7 +489,15 @@ def _of_part(path: Path, part: str) -> Path:
 
 
 class PlanModels:
-    """Makes the models of a plan's runs; what it opens in another process it opens there anew."""
+    """Makes the models of a plan's runs; what it opens in another process it opens there anew.
+
+    Args:
+        study: Makes simulated ones.
+        plan: The plan.
+        budget: Caps on what a real one is asked.
+        limits: How many calls may be in flight to each server.
+        responses: Opens what keeps the replies of a real one.
+    """
 
     def __init__(
         self,
@@ -498,12 +506,12 @@ class PlanModels:
         budget: CallBudget | None,
         limits: CallLimits | None,
         *,
-        responses: Path,
+        responses: Callable[[], ResponseCache],
     ) -> None:
         self._study = study
         self._plan = plan
-        self._responses = responses
-        self._budget = budget
+        self.responses = responses
+        self.budget = budget
         self._limits = limits
         self._lock = Lock()
         self._made: MeteredChatModel | None = None
@@ -527,16 +535,21 @@ class PlanModels:
         with self._lock:
             # Not earlier: opening makes the file, and the directory must be known to be ours.
             if self._made is None:
-                responses = ResponseCache(self._responses)
-                self._made = real_model(self._plan, responses, self._budget, self._limits)
+                self._made = real_model(self._plan, self.responses(), self.budget, self._limits)
         return self._made
+
+    def over(
+        self, budget: CallBudget | None, responses: Callable[[], ResponseCache]
+    ) -> "PlanModels":
+        """Return the same over another count and cache, as on a machine that has neither's file."""
+        return PlanModels(self._study, self._plan, budget, self._limits, responses=responses)
 
     def close(self) -> None:
         """Close what is open."""
         if self._made is not None and self._made.responses is not None:
             self._made.responses.close()
-        if self._budget is not None:
-            self._budget.close()
+        if self.budget is not None:
+            self.budget.close()
 
 
 @contextmanager
@@ -564,7 +577,8 @@ def run_models(
     """
     if plan.model != SIMULATED:
         real_model(plan, None)
-    models = PlanModels(study, plan, budget, limits, responses=_of_part(out / RESPONSES, part))
+    responses = partial(ResponseCache, _of_part(out / RESPONSES, part))
+    models = PlanModels(study, plan, budget, limits, responses=responses)
     try:
         yield models
     finally:

@@ -1,8 +1,12 @@
 """Runs carried out by several processes, for the one that holds the run directory.
 
 That one decides which run comes when. A process that dies takes the items under way with it and no
-more: its runs go on in another. Should the one that holds the directory die, the others end at once,
-and until they have, nobody else gets the directory.
+more: its runs go on in another, once its lock is free, since one that is only out of reach may still
+write. Should the one that holds the directory die, the others end at once, and until they have, nobody
+else gets the directory.
+
+Processes are spawned here, or started by whoever is handed in as `Start`, as on the nodes of a Ray
+cluster (`cluster.py`): they say the same and are told the same.
 """
 
 import asyncio
@@ -11,24 +15,38 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from socket import gethostname
+from typing import Any, Final, Protocol, TypeAlias
 
-from langgraft._core.errors import LanggraftError, SettingsError, StudyError
-from langgraft.benchmarks.harness.directory import hold_place_of_process, hold_process
+from langgraft._core.errors import (
+    LanggraftError,
+    RunDirectoryError,
+    SettingsError,
+    StudyError,
+)
+from langgraft.benchmarks.harness.directory import (
+    hold_place_of_process,
+    hold_process,
+    process_works,
+)
 from langgraft.benchmarks.harness.execute import Execution, ModelFor, Slots, execute_run
 from langgraft.benchmarks.harness.plans import PreparedPlan, look_here
 from langgraft.benchmarks.harness.progress import Progress, ProgressEvent, RunOutcome
 from langgraft.benchmarks.harness.study import PlannedRun
 
 _DEATHS: Final = 5
-"""Processes that may die before the plan is stopped: something kills them all."""
+"""Processes that may die without an item committed in between: then something kills them all."""
+_START_SECONDS: Final = 30.0
+"""How long the first runs wait for all processes to be ready; then those that are begin."""
+_LOOK_SECONDS: Final = 0.5
+"""How often a lost process is looked for."""
 _END_SECONDS: Final = 5.0
 """How long processes may take to end by themselves."""
 
@@ -37,7 +55,12 @@ _STOP: Final = "\0stop"
 _QUIT: Final = "\0quit"
 """The process is to end."""
 
+_READY: Final = -1
+"""Said of no run: the process can be given some."""
+
 _Answer: TypeAlias = "RunOutcome | ProgressEvent | BaseException | int"
+Message: TypeAlias = tuple[str, _Answer]
+"""What a process says, and of which run; of none where it is ready, or cannot work at all."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +74,75 @@ class Work:
     store: str
 
 
+class Worker(Protocol):
+    """A process that was started to carry out runs, as the one that started it sees it."""
+
+    def send(self, word: str) -> None:
+        """Tell it something.
+
+        Raises:
+            OSError: It is gone.
+        """
+        ...
+
+    def receive(self) -> Sequence[Message]:
+        """Wait for what it says.
+
+        Raises:
+            EOFError: It is gone, or out of reach.
+            OSError: Likewise.
+        """
+        ...
+
+    def end(self) -> None:
+        """End it: what it still does is wanted by nobody."""
+        ...
+
+
+Start: TypeAlias = Callable[[int, Work], Worker]
+"""Starts the process of a number."""
+
+
+class _Spawned:
+    """A process on this machine."""
+
+    def __init__(self, number: int, work: Work) -> None:
+        context = get_context("spawn")
+        self._connection, there = context.Pipe()
+        self._process = context.Process(
+            target=_main, args=(there, number, work), name=f"langgraft-{number}", daemon=True
+        )
+        self._process.start()
+        there.close()
+
+    def send(self, word: str) -> None:
+        self._connection.send(word)
+
+    def receive(self) -> Sequence[Message]:
+        return [self._connection.recv()]
+
+    def end(self) -> None:
+        with contextlib.suppress(OSError):
+            self.send(_QUIT)
+        self._process.join(_END_SECONDS)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
 class _DiedError(Exception):
     """The process that carried out a run died."""
 
 
 @dataclass(eq=False)
 class _Process:
-    """A process, as seen from the one that started it."""
+    """A process, and what it is doing."""
 
     number: int
-    process: SpawnProcess
-    connection: Connection
+    worker: Worker
+    ready: bool = False
+    end: str = ""
+    """What is known of its death."""
     runs: dict[str, "_UnderWay"] = field(default_factory=dict)
 
 
@@ -81,15 +162,23 @@ class Processes:
         work: What they work on.
         count: How many there are.
         progress: Told what happens in them.
+        start: Starts one of them; `None`: on this machine.
     """
 
-    def __init__(self, work: Work, count: int, progress: Progress) -> None:
+    def __init__(
+        self, work: Work, count: int, progress: Progress, start: Start | None = None
+    ) -> None:
         self._work = work
         self._count = count
         self._progress = progress
+        self._starter: Start = start or _Spawned
         self._alive: list[_Process] = []
         self._deaths = 0
-        self._ending = False
+        self._last_death = ""
+        self._refusal: BaseException | None = None
+        self._stopping = self._ending = False
+        self._patient = True
+        self._news = asyncio.Event()
 
     @asynccontextmanager
     async def started(self) -> AsyncIterator["Processes"]:
@@ -107,41 +196,54 @@ class Processes:
                 " it is made of"
             )
             raise SettingsError(msg) from error
+        waiting = asyncio.get_running_loop().call_later(_START_SECONDS, self._lose_patience)
         try:
             for number in range(self._count):
                 self._start(number)
             yield self
         finally:
+            waiting.cancel()
             self._ending = True
             await asyncio.to_thread(self._end)
 
     def _start(self, number: int) -> None:
-        context = get_context("spawn")
-        here, there = context.Pipe()
-        process = context.Process(
-            target=_main, args=(there, number, self._work), name=f"langgraft-{number}", daemon=True
-        )
-        process.start()
-        there.close()
-        started = _Process(number, process, here)
+        started = _Process(number, self._starter(number, self._work))
         self._alive.append(started)
         loop = asyncio.get_running_loop()
         threading.Thread(target=self._listen, args=(started, loop), daemon=True).start()
 
     def _listen(self, process: _Process, loop: asyncio.AbstractEventLoop) -> None:
-        """Hand on what a process says, until it is gone."""
+        """Hand on what a process says, until it is gone for good."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             while True:
                 try:
-                    name, answer = process.connection.recv()
-                except (EOFError, OSError):
+                    messages = process.worker.receive()
+                except (EOFError, OSError) as error:
+                    process.end = str(error)
                     break
-                loop.call_soon_threadsafe(self._told, process, name, answer)
+                for name, answer in messages:
+                    loop.call_soon_threadsafe(self._told, process, name, answer)
+            loop.call_soon_threadsafe(self._lost, process)
+            told = False
+            while not self._ending and process_works(self._work.out, process.number):
+                if not told:
+                    text = f"process {process.number} is out of reach and still works: waiting for its end"
+                    loop.call_soon_threadsafe(self._note, text)
+                told = True
+                time.sleep(_LOOK_SECONDS)
             loop.call_soon_threadsafe(self._gone, process)
+
+    def _note(self, text: str) -> None:
+        self._progress.report(ProgressEvent("note", "", 0, 0, text))
 
     def _told(self, process: _Process, name: str, answer: _Answer) -> None:
         if isinstance(answer, ProgressEvent):
+            if answer.kind == "item":
+                self._deaths = 0
             self._progress.report(answer)
+            return
+        if not name:
+            self._introduced(process, answer)
             return
         under_way = process.runs.get(name)
         if under_way is None:
@@ -157,54 +259,88 @@ class Processes:
         else:
             under_way.ended.set_result(answer)
 
-    def _gone(self, process: _Process) -> None:
+    def _introduced(self, process: _Process, answer: _Answer) -> None:
+        if isinstance(answer, BaseException):
+            self._refusal = self._refusal or answer
+        elif not process_works(self._work.out, process.number):
+            msg = (
+                "is not the folder that the other machine writes to, or its file system has no locks"
+                " (`flock`): a run directory has to lie where all machines see it, locks included"
+            )
+            self._refusal = RunDirectoryError(msg, path=self._work.out)
+        else:
+            process.ready = True
+        if all(each.ready for each in self._alive):
+            self._patient = False
+        self._notify()
+
+    def _notify(self) -> None:
+        """Wake the runs that wait for a process."""
+        self._news.set()
+        self._news = asyncio.Event()
+
+    def _lose_patience(self) -> None:
+        self._patient = False
+        self._notify()
+
+    def _lost(self, process: _Process) -> None:
         if process in self._alive:
             self._alive.remove(process)
-        if not self._ending:
+
+    def _gone(self, process: _Process) -> None:
+        if not (self._stopping or self._ending or self._refusal):
             self._deaths += 1
+            self._last_death = process.end
+            self._note(f"process {process.number} died{process.end and ': '}{process.end}")
             if self._deaths <= _DEATHS:
                 self._start(process.number)
         for under_way in process.runs.values():
             if not under_way.ended.done():
                 under_way.ended.set_exception(_DiedError())
+        self._notify()
 
     async def execute(self, run: PlannedRun, on_commit: Callable[[int], None]) -> RunOutcome:
         """Have a run carried out by the process that has least to do; see `execute_run`.
 
         Raises:
-            LanggraftError: As by `execute_run`.
+            LanggraftError: As by `execute_run`, or a process cannot work on the plan at all.
             StudyError: Processes die, one after the other.
         """
         while True:
-            if not self._alive:
-                msg = f"{self._deaths} processes died that carried out runs, {run.name!r} last"
-                raise StudyError(msg, run=run.name)
-            process = min(self._alive, key=lambda each: (len(each.runs), each.number))
+            process = await self._free(run)
             ended: asyncio.Future[RunOutcome] = asyncio.get_running_loop().create_future()
             process.runs[run.name] = _UnderWay(run, on_commit, ended)
             with contextlib.suppress(OSError):  # it is dying, and will be found dead
-                process.connection.send(run.name)
+                process.worker.send(run.name)
             try:
                 return await ended
             except _DiedError:
                 continue
 
+    async def _free(self, run: PlannedRun) -> _Process:
+        """Wait for the process that has least to do, at first for all of them to be ready."""
+        while True:
+            if self._refusal is not None:
+                raise self._refusal
+            if self._deaths > _DEATHS and not self._alive:
+                msg = f"{self._deaths} processes died that carried out runs, {run.name!r} last"
+                msg += f": {self._last_death}" if self._last_death else ""
+                raise StudyError(msg, run=run.name)
+            ready = [each for each in self._alive if each.ready]
+            if ready and not self._patient:
+                return min(ready, key=lambda each: (len(each.runs), each.number))
+            await self._news.wait()
+
     def stop(self) -> None:
         """Have no further item started."""
-        self._tell(_STOP)
-
-    def _tell(self, word: str) -> None:
+        self._stopping = True
         for process in self._alive:
             with contextlib.suppress(OSError):
-                process.connection.send(word)
+                process.worker.send(_STOP)
 
     def _end(self) -> None:
-        self._tell(_QUIT)
         for process in list(self._alive):
-            process.process.join(_END_SECONDS)
-            if process.process.is_alive():
-                process.process.kill()
-                process.process.join()
+            process.worker.end()
 
 
 # In the process ---------------------------------------------------------------------------
@@ -214,23 +350,58 @@ def _main(connection: Connection, number: int, work: Work) -> None:
     """Carry out the runs that are named, until nobody names any."""
     # Who presses Ctrl-C means the process that started this one, which says what to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    serve(connection, number, work, _check_starter)
+
+
+def _check_starter() -> None:
+    starter = parent_process()
+    if starter is None or not starter.is_alive():  # somebody else may have the directory by now
+        os._exit(1)
+
+
+def serve(
+    connection: Connection,
+    number: int,
+    work: Work,
+    check: Callable[[], None],
+    part: str = "",
+) -> None:
+    """Carry out the runs that are named, until nobody names any.
+
+    Args:
+        connection: To the one that names them.
+        number: Which of the processes this is.
+        work: What they work on.
+        check: Called once no other process has this number; raises what is in the way.
+        part: Name of a folder for caches that only processes of this machine may share.
+    """
     look_here()
-    asyncio.run(_serve(connection, number, work))
+    asyncio.run(_serve(connection, number, work, check, part))
 
 
-async def _serve(connection: Connection, number: int, work: Work) -> None:
+async def _serve(
+    connection: Connection, number: int, work: Work, check: Callable[[], None], part: str
+) -> None:
+    told = _Told(connection)
     with ExitStack() as held:
-        held.enter_context(hold_process(work.out, number))
-        starter = parent_process()
-        if starter is None or not starter.is_alive():  # somebody else may have the directory by now
-            os._exit(1)
-        places = held.enter_context(hold_place_of_process(work.out, work.store, number))
-        told = _Told(connection)
+        try:
+            if not (work.out / "manifest.json").exists():
+                msg = f"is not there on {gethostname()}: all machines have to share it"
+                raise RunDirectoryError(msg, path=work.out)
+            held.enter_context(hold_process(work.out, number))
+            check()
+            places = held.enter_context(
+                hold_place_of_process(work.out, work.store, number, part=part)
+            )
+        except LanggraftError as error:
+            told.send("", error)
+            return
         execution = Execution(
             work.prepared, work.out, work.model_for, Slots(work.slots), told, places=places
         )
         server = _Server(connection, execution, told.send)
         threading.Thread(target=server.listen, daemon=True).start()
+        told.send("", _READY)
         await asyncio.Event().wait()
 
 

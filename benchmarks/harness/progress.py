@@ -208,7 +208,7 @@ class PlainProgress:
         """Write a line where one is due."""
         self._tally.count(event)
         if event.kind in {"failed", "note"}:
-            self._write(f"{event.run}: {event.text}")
+            self._write(f"{event.run or 'plan'}: {event.text}")
         elif event.kind == "end":
             self._write(event.text)
         elif event.kind == "plan" or self._clock.monotonic() - self._last >= self._every:
@@ -255,7 +255,7 @@ class BarProgress:
             case "run_end":
                 self._running.pop(event.run, None)
             case "failed" | "note":
-                self._bar.console.print(printable(f"{event.run}: {event.text}"))
+                self._bar.console.print(printable(f"{event.run or 'plan'}: {event.text}"))
             case "end":
                 self._bar.console.print(printable(event.text))
         self._bar.update(

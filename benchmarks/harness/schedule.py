@@ -30,7 +30,7 @@ from langgraft.benchmarks.harness.execute import (
 )
 from langgraft.benchmarks.harness.log import run_progress
 from langgraft.benchmarks.harness.plans import PreparedPlan
-from langgraft.benchmarks.harness.processes import Processes, Work
+from langgraft.benchmarks.harness.processes import Processes, Start, Work
 from langgraft.benchmarks.harness.progress import (
     EventKind,
     NoProgress,
@@ -83,6 +83,7 @@ async def run_plan(
     model_for: ModelFor,
     concurrency: int | None = None,
     processes: int = 1,
+    start: Start | None = None,
     hours: float | None = None,
     shard: Shard | None = None,
     store: str | None = None,
@@ -104,6 +105,8 @@ async def run_plan(
             agents that make one at a time; `None`: as the study has it.
         processes: How many processes share the runs, and the concurrency, among them; with more than
             one, plan and model must be such that they can be pickled.
+        start: Starts each of the processes, as on another machine that shares the directory; `None`:
+            they are spawned here.
         hours: After so long no item is started any more.
         shard: Carry out this part of the runs alone, while others do the rest in the same directory,
             on other machines too.
@@ -131,9 +134,10 @@ async def run_plan(
     spec = study.default_store if store is None else store
     size = study.default_concurrency if concurrency is None else concurrency
     told, asked = progress or NoProgress(), stop or asyncio.Event()
-    if processes == 1:
+    if processes == 1 and start is None:
         hold = hold_directory if shard is None else partial(hold_shard, **asdict(shard))
-        with hold_places(out, prepared, spec, hold) as places:
+        part = "" if shard is None else shard.name
+        with hold_places(out, prepared, spec, hold, part=part) as places:
             execution = Execution(
                 prepared,
                 out,
@@ -155,7 +159,8 @@ async def run_plan(
         raise SettingsError(msg)
     with hold_directory(out, prepared):
         each = -(-size // processes)
-        crew = Processes(Work(prepared, out, model_for, each, spec), processes, told)
+        work = Work(prepared, out, model_for, each, spec)
+        crew = Processes(work, processes, told, start)
         async with crew.started():
             there = _Crew(crew.execute, crew.stop, size, each)
             return await _Dispatcher(
@@ -169,14 +174,21 @@ _ITEMS_A_PROCESS: Final = 100
 """A process takes seconds to start, in which so many items of a simulated model are worked through."""
 
 
-def worth_processes(prepared: PreparedPlan[Any]) -> int:
-    """Return how many processes a plan is worth: one a core, if there are items enough for each."""
+def worth_processes(prepared: PreparedPlan[Any], cores: int | None = None) -> int:
+    """Return how many processes a plan is worth: one a core, if there are items enough for each.
+
+    Args:
+        prepared: The plan.
+        cores: How many there are; `None`: as many as this machine has.
+    """
     study = prepared.study
     if study.default_processes is not None:
         return study.default_processes
     items = sum(run.length for run in prepared.graph)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(cores or 1, items // _ITEMS_A_PROCESS))
+    if cores is None:
+        many = hasattr(os, "sched_getaffinity")
+        cores = (len(os.sched_getaffinity(0)) if many else os.cpu_count()) or 1
+    return max(1, min(cores, items // _ITEMS_A_PROCESS))
 
 
 @dataclass(frozen=True)

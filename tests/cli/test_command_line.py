@@ -449,3 +449,24 @@ def test_export_when_the_log_is_damaged_writes_nothing(finished: Path, tmp_path:
     assert "nothing is exported of a damaged log" in said
     assert not (tmp_path / "out").exists()
     assert "not a run directory" in refusal(langgraft("export", tmp_path, "--format", "sft"))
+
+
+def test_run_when_ray_is_asked_for_and_not_installed_names_the_extra(
+    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is begun, and nobody else needs Ray."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "langgraft.benchmarks.harness.cluster", raising=False)
+    done = langgraft("run", plan, "--out", tmp_path / "out", "--ray", "auto")
+    assert done.returncode != 0
+    assert done.stderr.count("\n") == 1
+    assert "needs `ray`, which is not installed: pip install 'langgraft[ray]'" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_run_when_both_a_shard_and_a_cluster_are_asked_for_is_refused(
+    plan: Path, tmp_path: Path
+) -> None:
+    """A shard is one process."""
+    done = langgraft("run", plan, "--out", tmp_path, "--ray", "auto", "--shard", "0/2")
+    assert "--shard and --ray" in refusal(done)

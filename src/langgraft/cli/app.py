@@ -160,6 +160,15 @@ def run(
             show_default="all runs",
         ),
     ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Carry out the runs on a Ray cluster, whose nodes all see the run directory: auto,"
+            " HOST:PORT, or local for one begun here. --processes is then how many CPUs of it.",
+            show_default="this machine",
+        ),
+    ] = None,
     store: Annotated[
         str | None,
         typer.Option(
@@ -190,6 +199,7 @@ def run(
             concurrency=concurrency,
             processes=processes,
             shard=shard,
+            ray=ray,
             store=store,
             as_json=json,
             caps=running.read_caps(max_calls, max_tokens, max_cost, max_hours),
@@ -566,9 +576,9 @@ def tree(
     json: JsonOption = False,
 ) -> None:
     """Draw a tree search as one HTML page: every program, its score, and all there is of it."""
-    from langgraft.cli.tree import write  # noqa: PLC0415
+    from langgraft.cli.competitions import write_tree  # noqa: PLC0415
 
-    write(
+    write_tree(
         journal,
         out=out,
         task=task,

@@ -4,8 +4,9 @@ import asyncio
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any, Final, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from langchain_core.language_models import BaseChatModel
 
@@ -35,6 +36,9 @@ from langgraft.benchmarks.studies import read_plan
 from langgraft.cli.memory_moving import check_free
 from langgraft.cli.printing import complain, say, show_table, write_json
 
+if TYPE_CHECKING:
+    from langgraft.benchmarks.harness.cluster import Cluster
+
 _LEAST_FREE: Final = 64 << 20
 """Bytes that a run directory's disk must have: even a small log needs some."""
 
@@ -46,6 +50,7 @@ def run(
     concurrency: int | None,
     processes: int | None,
     shard: str | None,
+    ray: str | None,
     store: str | None,
     as_json: bool,
     caps: Caps,
@@ -58,11 +63,15 @@ def run(
         concurrency: Items under way at the same time, over all runs; `None`: as the study has it.
         processes: Processes that share the runs; `None`: as many as the plan is worth.
         shard: The part of the runs to carry out, as `0/4`; `None`: all, and the report.
+        ray: Address of a Ray cluster whose nodes have the processes; `None`: this machine has.
         store: Where banks lie meanwhile; `None`: as the study has it.
         as_json: Whether progress and findings are written as JSON.
         caps: Caps that come before the plan's.
     """
     part = None if shard is None else read_shard(shard)
+    if part is not None and ray is not None:
+        msg = "--shard and --ray: a shard is carried out by one process; a cluster has all of them"
+        raise InputError(msg)
     look_here()
     refuse_full_disk(out)
     for name in prepared.study.foreign_code(prepared.plan):
@@ -76,36 +85,57 @@ def run(
         caps, name, processes = caps.shared(part.count), part.name, 1
     budget = None if plan.model == SIMULATED else plan_budget(plan, out, caps, name)
     size = study.default_concurrency if concurrency is None else concurrency
-    many = worth_processes(prepared) if processes is None else processes
-    many = min(many, size)
-    limits = CallLimits(-(-size // many))
-    with run_models(study, plan, out, budget, limits, part=name) as model_for:
+    with ExitStack() as opened:
+        cluster = None if ray is None else opened.enter_context(_connected(ray))
+        if processes is None:
+            processes = worth_processes(prepared, None if cluster is None else cluster.cores)
+        many = min(processes, size)
+        limits = CallLimits(-(-size // many))
+        models = opened.enter_context(run_models(study, plan, out, budget, limits, part=name))
+        if cluster is not None and plan.model != SIMULATED:
+            models = cluster.keeping(models)
         progress = make_progress("json" if as_json else "auto")
-        try:
-            outcome = asyncio.run(
-                _run(
-                    prepared,
-                    out,
-                    model_for,
-                    progress,
-                    concurrency=size,
-                    processes=many,
-                    shard=part,
-                    store=store,
-                    hours=caps.hours,
-                )
+        opened.callback(progress.close)
+        outcome = asyncio.run(
+            _run(
+                prepared,
+                out,
+                models,
+                progress,
+                concurrency=size,
+                processes=many,
+                start=None if cluster is None else cluster.start,
+                shard=part,
+                store=store,
+                hours=caps.hours,
             )
-        finally:
-            progress.close()
+        )
+    _conclude(outcome, out, shard, as_json=as_json)
+    return outcome.exit_code
+
+
+def _conclude(outcome: PlanOutcome, out: Path, shard: str | None, *, as_json: bool) -> None:
+    """Say what is missing, or write the report where nothing is."""
     for problem in outcome.problems:
         complain(f"{problem.name}: {problem.message}")
-    if outcome.complete and part is not None:
+    if outcome.complete and shard is not None:
         say(f"shard {shard} is done; once all are: langgraft report {out}")
     elif outcome.complete:
         report(out, as_json=as_json)
     else:
         complain("not finished; run the same command again to go on")
-    return outcome.exit_code
+
+
+def _connected(address: str) -> "AbstractContextManager[Cluster]":
+    """Connect to a Ray cluster; Ray is imported by whoever asks for it alone.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        SettingsError: There is no such cluster.
+    """
+    from langgraft.benchmarks.harness.cluster import connected  # noqa: PLC0415
+
+    return connected(address)
 
 
 def read_caps(

@@ -5,12 +5,16 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+import storms
 from chain_study import ChainPlan, ChainStudy, chain_plan, log_bytes, run_chain
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore, Op, Result
 from langgraph.store.memory import InMemoryStore
+from postgres_server import Schemas
+from psycopg.conninfo import conninfo_to_dict
 from typing_extensions import override
 
 from langgraft._core.errors import (
@@ -23,7 +27,9 @@ from langgraft.benchmarks.harness import directory
 from langgraft.benchmarks.harness.directory import hold_places
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 from langgraft.benchmarks.harness.plans import prepare
+from langgraft.benchmarks.harness.schedule import Shard, run_plan
 from langgraft.benchmarks.harness.study import BankPlace, RunSession, RunSpec
+from langgraft.benchmarks.studies import choose
 from langgraft.memory.model import MemoryDelta
 
 PREPARED = prepare(ChainStudy(), chain_plan())
@@ -146,6 +152,47 @@ async def test_places_when_directories_share_a_database_then_are_apart(
         assert one.of(run).namespace != other.of(run).namespace
     with hold_places(first, PREPARED, DATABASE) as again:
         assert again == one
+
+
+def test_places_when_machines_share_a_directory_are_the_same_and_caches_are_not(
+    tmp_path: Path, shared: Database
+) -> None:
+    """What a machine left in a database is emptied by the next one, by whatever path it comes."""
+    out, elsewhere, run = tmp_path / "out", tmp_path / "mounted", next(iter(PREPARED.graph))
+    with hold_places(out, PREPARED, DATABASE, part="0-of-2") as one:
+        pass
+    elsewhere.symlink_to(out)
+    with hold_places(elsewhere, PREPARED, DATABASE, part="1-of-2") as other:
+        assert one.of(run).namespace == other.of(run).namespace
+    parts = [each.of(run).files for each in (one, other)]
+    assert [each and each.shared for each in parts] == [
+        out / "shared" / "0-of-2",
+        elsewhere / "shared" / "1-of-2",
+    ]
+
+
+@pytest.mark.matrix
+async def test_shards_when_banks_lie_on_postgresql_have_the_bytes_of_memory(
+    tmp_path: Path, postgres: Schemas
+) -> None:
+    """Machines may share a database for banks, and leave nothing there."""
+    plan = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=2)
+    prepared = choose(str(plan), model="simulated", base_url=None, limit=None)
+    model_for = prepared.study.simulated_model
+    options = conninfo_to_dict(postgres.new())["options"]
+    database = f"{postgres.uri}{'&' if '?' in postgres.uri else '?'}options={quote(str(options))}"
+    await run_plan(prepared, tmp_path / "memory", model_for=model_for)
+    shards = [
+        run_plan(
+            prepared, tmp_path / "out", model_for=model_for, shard=Shard(index, 2), store=database
+        )
+        for index in range(2)
+    ]
+    assert all(each.complete for each in await asyncio.gather(*shards))
+    assert log_bytes(tmp_path / "out") == log_bytes(tmp_path / "memory")
+    events = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("events.jsonl"))
+    assert events.count(b'"postgresql"') == len(prepared.graph)
+    assert records(postgres.store(database)) == []
 
 
 async def test_plan_when_gone_on_with_over_another_store_then_ends_with_the_same_bytes(

@@ -2,22 +2,32 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import pytest
 from chain_study import ChainPlan, ChainStudy, chain_plan, log_bytes, run_chain
 
-from langgraft._core.errors import InfrastructureError, RunDirectoryError, SettingsError
-from langgraft.benchmarks.harness import directory
+from langgraft._core.errors import (
+    InfrastructureError,
+    RunDirectoryError,
+    SettingsError,
+    StudyError,
+)
+from langgraft.benchmarks.harness import directory, processes
 from langgraft.benchmarks.harness.directory import hold_directory, hold_shard
 from langgraft.benchmarks.harness.plans import prepare
+from langgraft.benchmarks.harness.processes import Message, Work, Worker
+from langgraft.benchmarks.harness.progress import NoProgress, ProgressEvent
 from langgraft.benchmarks.harness.schedule import Shard
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.harness.verify import verify_directory
@@ -87,12 +97,66 @@ async def test_plan_when_shared_by_processes_then_logs_are_the_same_bytes(tmp_pa
 async def test_process_when_killed_then_its_runs_go_on_in_another(tmp_path: Path) -> None:
     """Two processes killed in the middle of items lose nothing that was committed."""
     plan = chain_plan(streams=4, pause=0.3)
+    told = Mute()
     with killing(after=4.0, times=2) as killed:
-        outcome = await run_chain(tmp_path / "two", plan, processes=2)
+        outcome = await run_chain(tmp_path / "two", plan, processes=2, progress=told)
     assert killed
     assert outcome.complete
+    assert (await told.note).endswith(" died")
     await run_chain(tmp_path / "one", chain_plan(streams=4, pause=0.3))
     assert log_bytes(tmp_path / "one") == log_bytes(tmp_path / "two")
+
+
+class Dying(ChainStudy):
+    """Dies at three items of a run, once each, or whenever it comes to the second of them."""
+
+    def __init__(self, *, always: bool) -> None:
+        super().__init__(die_always if always else die_once)
+
+
+def die_once(run: str, item: str) -> None:
+    """End the process at three items, unless it was done."""
+    mark = Path(os.environ["DEATHS"]) / item
+    if run == "0/first" and item in {"item-1", "item-3", "item-5"} and not mark.exists():
+        mark.touch()
+        os._exit(1)
+
+
+def die_always(run: str, item: str) -> None:
+    """End the process at one item."""
+    if (run, item) == ("0/first", "item-3"):
+        os._exit(1)
+
+
+async def test_processes_when_they_die_now_and_then_are_started_anew_as_often_as_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machines that come and go stop no plan, as long as items are committed in between."""
+    monkeypatch.setattr(processes, "_DEATHS", 1)
+    deaths = tmp_path / "deaths"
+    deaths.mkdir()
+    monkeypatch.setenv("DEATHS", str(deaths))
+    plan, study = chain_plan(streams=1), Dying(always=False)
+    outcome = await run_chain(tmp_path / "out", plan, study, start=processes._Spawned)
+    assert _names(deaths) == ["item-1", "item-3", "item-5"]
+    assert outcome.complete
+    await run_chain(tmp_path / "one", plan)
+    assert log_bytes(tmp_path / "out") == log_bytes(tmp_path / "one")
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+async def test_processes_when_all_die_at_one_item_stop_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An item that kills whoever works on it is named by its run, and not paid for again and again."""
+    monkeypatch.setattr(processes, "_DEATHS", 1)
+    with pytest.raises(StudyError, match="2 processes died that carried out runs, '0/first' last"):
+        await run_chain(
+            tmp_path, chain_plan(streams=1), Dying(always=True), start=processes._Spawned
+        )
 
 
 async def test_run_when_the_world_fails_in_a_process_then_others_go_on(tmp_path: Path) -> None:
@@ -110,6 +174,73 @@ async def test_plan_when_it_cannot_be_sent_then_says_so_and_runs_nothing(tmp_pat
     with pytest.raises(SettingsError, match="cannot be carried out by 2 processes"):
         await run_chain(tmp_path, chain_plan(), study, processes=2)
     assert not list((tmp_path / "runs").iterdir())
+
+
+class Mute(NoProgress):
+    """Keeps a note; starts processes of which the first is not heard of any more after an item, and works on."""
+
+    def __init__(self) -> None:
+        self.note: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.mute: SpawnProcess | None = None
+
+    def report(self, event: ProgressEvent) -> None:
+        """Keep what is noted first."""
+        if event.kind == "note" and not self.note.done():
+            self.note.set_result(event.text)
+
+    def start(self, number: int, work: Work) -> Worker:
+        """Start one, out of reach or not."""
+        spawned = processes._Spawned(number, work)
+        if self.mute is None:
+            self.mute, receive = spawned._process, spawned.receive
+
+            def muted() -> Sequence[Message]:
+                messages = receive()
+                if any(isinstance(told, ProgressEvent) for _, told in messages):
+                    raise EOFError
+                return messages
+
+            spawned.receive = muted  # type: ignore[method-assign]
+        return spawned
+
+
+async def test_process_when_out_of_reach_then_its_runs_wait_until_it_has_ended(
+    tmp_path: Path,
+) -> None:
+    """Two never write into one run, even if one of them is believed dead."""
+    plan, out, told = chain_plan(streams=2, pause=0.3), tmp_path / "out", Mute()
+    running = asyncio.create_task(
+        run_chain(out, plan, processes=2, start=told.start, progress=told)
+    )
+    assert await told.note == "process 0 is out of reach and still works: waiting for its end"
+    before = _committed(out)
+    await asyncio.sleep(2.0)
+    assert _committed(out) > before
+    assert told.mute is not None
+    told.mute.kill()
+    assert (await running).complete
+    await run_chain(tmp_path / "one", plan)
+    assert log_bytes(out) == log_bytes(tmp_path / "one")
+
+
+def _committed(out: Path) -> int:
+    return sum(len(log.read_bytes().splitlines()) for log in out.rglob("items.jsonl"))
+
+
+async def test_process_when_it_writes_to_another_folder_then_the_plan_is_refused(
+    tmp_path: Path,
+) -> None:
+    """A folder of that name on another machine is not the run directory, however alike."""
+    out, alike = tmp_path / "out", tmp_path / "alike"
+    with hold_directory(out, prepare(ChainStudy(), chain_plan())):
+        shutil.copytree(out, alike)
+
+    def start(number: int, work: Work) -> Worker:
+        return processes._Spawned(number, replace(work, out=alike))
+
+    with pytest.raises(RunDirectoryError, match="is not the folder that the other machine writes"):
+        await run_chain(out, processes=1, start=start)
+    assert not list((alike / "runs").iterdir())
 
 
 SCRIPT = """
