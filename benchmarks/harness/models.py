@@ -45,7 +45,7 @@ from pydantic import Field, PrivateAttr
 
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.benchmarks.harness.budget import SPENT, CallBudget, Caps
-from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.cache import CacheMode, ResponseCache
 from langgraft.benchmarks.harness.exchange import (
     NO_LIMIT,
     CallLimit,
@@ -55,6 +55,7 @@ from langgraft.benchmarks.harness.exchange import (
     Reached,
     RetryPolicy,
     Timing,
+    identity_of,
 )
 from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
@@ -254,11 +255,11 @@ class MeteredChatModel(BaseChatModel):
 _SHARED: Final = ("responses", "budget", "retry", "timing", "limits")
 
 
-def sharing(made: MeteredChatModel, model: BaseChatModel) -> MeteredChatModel:
-    """Return a model with the cache, caps and patience of another: of an agent that has its own."""
+def shared_by(model: BaseChatModel | None) -> dict[str, Any]:
+    """Return cache, caps and patience of a model, for `make_model` of another: an agent's own."""
     if not isinstance(model, MeteredChatModel):
-        return made
-    return made.model_copy(update={shared: getattr(model, shared) for shared in _SHARED})
+        return {}
+    return {shared: getattr(model, shared) for shared in _SHARED}
 
 
 def make_model(
@@ -293,7 +294,8 @@ def make_model(
     | `reply_bytes` | most bytes of a reply of OpenAI's family |
     | `responses`, `budget`, `retry`, `timing`, `limits` | see `MeteredChatModel` |
 
-    With `base_url` and no key anywhere the key is `none`, as local servers need no other.
+    With `base_url` and no key anywhere the key is `none`, as local servers need no other; and so it is
+    where `responses` only replays, for any provider.
 
     Raises:
         InputError: No such provider, its package or key is missing, or a setting is no good.
@@ -311,7 +313,8 @@ def make_model(
         # Off by default with a base_url of one's own: streamed tokens would count as zero.
         fetching["stream_usage"] = True
         fetching |= bounded_clients(base_url, reply_bytes, call_seconds, _running_loop())
-    key = api_key or _keyless(provider, base_url)
+    replays = responses is not None and responses.mode is CacheMode.READ_ONLY
+    key = "none" if replays else api_key or _keyless(provider, base_url)
     if key is not None:
         fetching["api_key"] = key
     inner = _construct(name, {**given, **fetching})
@@ -321,7 +324,7 @@ def make_model(
             "model": name,
             "base_url": _endpoint(inner, base_url),
             **sampling,
-            **({"settings": dict(settings)} if settings else {}),
+            **({"settings": named} if (named := identity_of(settings or {})) else {}),
         },
         responses=responses,
         budget=budget,
@@ -422,6 +425,11 @@ RESPONSES: Final = "responses.sqlite"
 """File of a run directory that keeps the replies of a real model."""
 
 
+def kept_replies(place: Path) -> Path:
+    """Return the file of kept replies that is meant by a path: it, or that of a run directory."""
+    return place / RESPONSES if place.is_dir() else place
+
+
 def real_model(
     plan: Plan,
     responses: ResponseCache | None,
@@ -499,10 +507,12 @@ class PlanModels:
         limits: CallLimits | None,
         *,
         responses: Path,
+        mode: CacheMode = CacheMode.READ_WRITE,
     ) -> None:
         self._study = study
         self._plan = plan
         self._responses = responses
+        self._mode = mode
         self._budget = budget
         self._limits = limits
         self._lock = Lock()
@@ -527,7 +537,8 @@ class PlanModels:
         with self._lock:
             # Not earlier: opening makes the file, and the directory must be known to be ours.
             if self._made is None:
-                responses = ResponseCache(self._responses)
+                most = self._plan.cache_bytes
+                responses = ResponseCache(self._responses, self._mode, most_bytes=most)
                 self._made = real_model(self._plan, responses, self._budget, self._limits)
         return self._made
 
@@ -548,6 +559,7 @@ def run_models(
     limits: CallLimits | None = None,
     *,
     part: str = "",
+    replay: Path | None = None,
 ) -> Iterator[PlanModels]:
     """Say how the model of a run is made; a real one is checked before anything is written.
 
@@ -558,13 +570,24 @@ def run_models(
         budget: Caps on what a real one is asked.
         limits: How many calls may be in flight to each server.
         part: Of a shard its name: it keeps replies for itself.
+        replay: Kept replies, or a run directory that has some: nothing else is answered, and nothing
+            is asked.
 
     Raises:
-        InputError: The model cannot be set up.
+        InputError: The model cannot be set up, or there are no replies to replay.
     """
+    replayed = None
+    if replay is not None:
+        if plan.model == SIMULATED:
+            raise InputError("a simulated model is asked anew: there is nothing to replay")
+        replayed = ResponseCache(kept_replies(replay), CacheMode.READ_ONLY)
+        replayed.close()
     if plan.model != SIMULATED:
-        real_model(plan, None)
-    models = PlanModels(study, plan, budget, limits, responses=_of_part(out / RESPONSES, part))
+        real_model(plan, replayed)
+    place, mode = _of_part(out / RESPONSES, part), CacheMode.READ_WRITE
+    if replayed is not None:
+        place, mode = replayed.path, replayed.mode
+    models = PlanModels(study, plan, budget, limits, responses=place, mode=mode)
     try:
         yield models
     finally:

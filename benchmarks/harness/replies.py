@@ -391,7 +391,8 @@ def settled(result: ChatResult) -> ChatResult:
     """Move what the provider said beside the messages into them, and drop their ids.
 
     An id would come back from the cache a second time, and LangGraph takes two messages of
-    one id for the same message. Halves of surrogate pairs, which no later request could send
+    one id for the same message. Headers of the response, which some clients add, go too: they may
+    hold cookies. Halves of surrogate pairs, which no later request could send
     and no log could hold, become U+FFFD.
     """
     generations = []
@@ -401,6 +402,7 @@ def settled(result: ChatResult) -> ChatResult:
             **(generation.generation_info or {}),
             **generation.message.response_metadata,
         }
+        metadata.pop("headers", None)
         content = _encodable(generation.message.content)
         update = {"id": None, "content": content, "response_metadata": metadata}
         if _counts(getattr(generation.message, "usage_metadata", None)) is None:
@@ -418,7 +420,10 @@ def _encodable(content: Any) -> Any:
 
 
 def from_cache(generations: Sequence[Generation]) -> ChatResult:
-    """Make a result of kept replies, marked as LangChain marks its own hits: cost zero."""
+    """Make a result of kept replies, marked as LangChain marks its own hits: cost zero.
+
+    They may have been imported, so that they are settled as fresh ones are.
+    """
     marked = []
     for generation in generations:
         message = getattr(generation, "message", None) or AIMessage(generation.text)
@@ -426,7 +431,7 @@ def from_cache(generations: Sequence[Generation]) -> ChatResult:
         if usage is not None:
             message = message.model_copy(update={"usage_metadata": {**usage, "total_cost": 0}})
         marked.append(ChatGeneration(message=message, generation_info=generation.generation_info))
-    return ChatResult(generations=marked)
+    return settled(ChatResult(generations=marked))
 
 
 def failure_reply(failure: Failure) -> ChatResult:

@@ -47,6 +47,7 @@ def run(
     processes: int | None,
     shard: str | None,
     store: str | None,
+    replay: Path | None,
     as_json: bool,
     caps: Caps,
 ) -> int:
@@ -59,6 +60,7 @@ def run(
         processes: Processes that share the runs; `None`: as many as the plan is worth.
         shard: The part of the runs to carry out, as `0/4`; `None`: all, and the report.
         store: Where banks lie meanwhile; `None`: as the study has it.
+        replay: Kept replies that alone answer; `None`: as the plan has it.
         as_json: Whether progress and findings are written as JSON.
         caps: Caps that come before the plan's.
     """
@@ -74,12 +76,14 @@ def run(
     caps, name = caps.over(plan.caps), ""
     if part is not None:
         caps, name, processes = caps.shared(part.count), part.name, 1
-    budget = None if plan.model == SIMULATED else plan_budget(plan, out, caps, name)
+    replay = replay or plan.replay
+    free = plan.model == SIMULATED or replay is not None
+    budget = None if free else plan_budget(plan, out, caps, name)
     size = study.default_concurrency if concurrency is None else concurrency
     many = worth_processes(prepared) if processes is None else processes
     many = min(many, size)
     limits = CallLimits(-(-size // many))
-    with run_models(study, plan, out, budget, limits, part=name) as model_for:
+    with run_models(study, plan, out, budget, limits, part=name, replay=replay) as model_for:
         progress = make_progress("json" if as_json else "auto")
         try:
             outcome = asyncio.run(

@@ -2,7 +2,10 @@
 
 import asyncio
 import gc
+import json
+import re
 import shutil
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -101,6 +104,11 @@ async def command(plan: Path, out: Path, base_url: str, *more: str) -> Ended:
     return Ended(process.returncode, stderr.decode())
 
 
+def langgraft(*words: object) -> "subprocess.CompletedProcess[bytes]":
+    """Run another command."""
+    return subprocess.run([sys.executable, "-m", "langgraft", *map(str, words)], check=False)
+
+
 def logs(out: Path) -> dict[Path, bytes]:
     """Return the committed items of all runs, byte by byte."""
     return {path.relative_to(out): path.read_bytes() for path in out.rglob("items.jsonl")}
@@ -162,6 +170,30 @@ async def test_command_when_the_model_is_behind_http_then_items_are_those_of_the
     outcome = await attempt(plan, fresh, url, FakeTime())
     assert outcome.complete
     assert logs(fresh) == expected
+    await _check_replays(plan, expected, out, url)
+
+
+async def _check_replays(plan: Path, expected: dict[Path, bytes], out: Path, url: str) -> None:
+    """Play the plan from an export of its replies, by two processes; then from one that lacks some."""
+    replay = out.parent / "replay.jsonl"
+    assert langgraft("cache", "export", out, "--out", replay).returncode == 0
+    head, first, *rest, _ = replay.read_bytes().splitlines(keepends=True)
+    assert langgraft("cache", "import", replay, out.parent / "whole.sqlite").returncode == 0
+    few = out.parent / "few.jsonl"
+    few.write_bytes(b"".join([head, *rest, b'{"replies":%d}\n' % len(rest)]))
+    assert langgraft("cache", "import", few, out.parent / "few.sqlite").returncode == 0
+
+    again = ("--model", MODEL, "--processes", "2", "--replay")
+    ended = await command(plan, out.parent / "again", url, *again, str(out.parent / "whole.sqlite"))
+    assert ended.code == 0, ended.stderr
+    assert logs(out.parent / "again") == expected
+    ended = await command(plan, out.parent / "less", url, *again, str(out.parent / "few.sqlite"))
+    assert ended.code == 2
+    lacks = json.loads(first)["key"][:12]
+    told = (
+        rf"few.sqlite: no reply is kept for this request of node '\w+' \(.*key {lacks}\): the most"
+    )
+    assert re.search(told + " similar one .* in run '.*', item '.*'", ended.stderr), ended.stderr
 
 
 @pytest.mark.matrix
