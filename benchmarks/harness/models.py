@@ -5,8 +5,9 @@ model. What happens to a request:
 
 1. A kept reply of the response cache is returned; it costs nothing and no cap stops it.
 2. A cap that would be exceeded raises `BudgetExceededError` before the call.
-3. The inner model is called; its client must not retry by itself. A call has a deadline, and of
-   OpenAI's family a reply has a most size: see `replies`.
+3. The inner model is called; its client must not retry by itself. A call has a deadline, and a
+   reply a most size, which of OpenAI's family is all that is read: see `replies`. A model that is made
+   to stream (`streaming`) is read as it streams.
 4. A transient failure is repeated after a while, as `RetryPolicy` says, and raises
    `InfrastructureError` when patience ends. A permanent one (key, model name, unsupported
    parameter) raises `InputError`. Where the *model* failed (context exceeded, refusal,
@@ -59,7 +60,7 @@ from langgraft.benchmarks.harness.exchange import (
 )
 from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
-from langgraft.benchmarks.harness.replies import bounded_clients
+from langgraft.benchmarks.harness.replies import Streamed, bounded_clients, not_larger
 from langgraft.benchmarks.harness.study import (
     CALL_SECONDS,
     REPLY_BYTES,
@@ -108,6 +109,9 @@ class MeteredChatModel(BaseChatModel):
     `None` is for models of this process, which nothing keeps waiting: a synchronous call with a
     deadline takes a thread of its own.
     """
+
+    reply_bytes: int = REPLY_BYTES
+    """Most bytes of a reply; more is a failed call."""
 
     _reached: Reached = PrivateAttr(default_factory=Reached)
 
@@ -177,7 +181,7 @@ class MeteredChatModel(BaseChatModel):
                 self.timing.sleep(exchange.delay)
             if self.inner.rate_limiter:
                 self.inner.rate_limiter.acquire()
-            call = partial(self.inner._generate, messages, stop, run_manager, **kwargs)  # noqa: SLF001
+            call = partial(self._ask, messages, stop, run_manager, **kwargs)
             with self._limit.held(), self._watched(exchange), exchange.attempt() as attempt:
                 attempt.result = _within(self.call_seconds, call)
         return exchange.reply
@@ -198,10 +202,39 @@ class MeteredChatModel(BaseChatModel):
             async with self._limit.aheld():
                 with self._watched(exchange), exchange.attempt() as attempt:
                     async with _deadline(self.call_seconds):
-                        attempt.result = await self.inner._agenerate(  # noqa: SLF001
-                            messages, stop, run_manager, **kwargs
-                        )
+                        attempt.result = await self._aask(messages, stop, run_manager, **kwargs)
         return exchange.reply
+
+    def _ask(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        run_manager: CallbackManagerForLLMRun | None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        """Call the inner model, which may be made to stream: then its reply is put together here."""
+        if not getattr(self.inner, "streaming", False):
+            result = self.inner._generate(messages, stop, run_manager, **kwargs)  # noqa: SLF001
+            return not_larger(result, self.reply_bytes)
+        reply = Streamed(self.reply_bytes)
+        for chunk in self.inner._stream(messages, stop, **kwargs):  # noqa: SLF001
+            reply.take(chunk)
+        return reply.whole()
+
+    async def _aask(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        run_manager: AsyncCallbackManagerForLLMRun | None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        if not getattr(self.inner, "streaming", False):
+            result = await self.inner._agenerate(messages, stop, run_manager, **kwargs)  # noqa: SLF001
+            return not_larger(result, self.reply_bytes)
+        reply = Streamed(self.reply_bytes)
+        async for chunk in self.inner._astream(messages, stop, **kwargs):  # noqa: SLF001
+            reply.take(chunk)
+        return reply.whole()
 
     @property
     def _limit(self) -> CallLimit:
@@ -291,7 +324,7 @@ def make_model(
     | `api_key` | default: the provider's environment variable |
     | `timeout` | seconds a server may stay silent within a call |
     | `call_seconds` | seconds a call may take in all |
-    | `reply_bytes` | most bytes of a reply of OpenAI's family |
+    | `reply_bytes` | most bytes of a reply; only of OpenAI's family are no more read |
     | `responses`, `budget`, `retry`, `timing`, `limits` | see `MeteredChatModel` |
 
     With `base_url` and no key anywhere the key is `none`, as local servers need no other; and so it is
@@ -333,6 +366,7 @@ def make_model(
         limits=limits or CallLimits(NO_LIMIT),
         max_completion=max_tokens or 0,
         call_seconds=call_seconds,
+        reply_bytes=reply_bytes,
     )
 
 

@@ -5,6 +5,7 @@ import gc
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -91,14 +92,19 @@ def port_of(server: ModelServer) -> int:
     return int(server.base_url.rpartition(":")[2].removesuffix("/v1"))
 
 
-async def command(plan: Path, out: Path, base_url: str, *more: str) -> Ended:
-    """Run the plan from the command line, in a process of its own."""
-    process = await asyncio.create_subprocess_exec(
+async def started(plan: Path, out: Path, base_url: str, *more: str) -> asyncio.subprocess.Process:
+    """Start the plan from the command line, in a process of its own."""
+    return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "langgraft", "run", plan, "--out", out),
         *("--base-url", base_url, *more),
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
+
+
+async def command(plan: Path, out: Path, base_url: str, *more: str) -> Ended:
+    """Run the plan from the command line."""
+    process = await started(plan, out, base_url, *more)
     _, stderr = await process.communicate()
     assert process.returncode is not None
     return Ended(process.returncode, stderr.decode())
@@ -209,6 +215,38 @@ async def test_command_when_calls_are_capped_then_stops_before_the_cap_and_goes_
         assert 0 < len(server.calls) <= 4
         again = await command(plan, out, server.base_url, *chosen, "--max-calls", "1000")
     assert again.code == 0, again.stderr
+    assert logs(out) == expected
+
+
+@pytest.mark.kill
+@pytest.mark.parametrize("kind", [FaultKind.DRIP_HEAD, FaultKind.STALL])
+@pytest.mark.parametrize(
+    "how", [("1", "{}"), ("2", '{"streaming": true}')], ids=["whole", "streamed"]
+)
+async def test_command_when_interrupted_while_the_server_drips_then_ends_and_goes_on_later(
+    plan: Path, expected: dict[Path, bytes], tmp_path: Path, kind: FaultKind, how: tuple[str, str]
+) -> None:
+    """No reply comes for an hour, a call may take a quarter of one, and Ctrl-C waits for neither."""
+    out, again, met = tmp_path / "run", False, asyncio.Event()
+    more = ("--model", MODEL, "--processes", how[0], "--model-settings", how[1])
+
+    def drips(call: int) -> Fault | None:
+        if call < 20 or again:
+            return None
+        met.set()
+        return Fault(kind)
+
+    async with serve(SimulatedBabyAI(seed=SEED), faults=drips) as server:
+        process = await started(plan, out, server.base_url, *more)
+        await met.wait()
+        process.send_signal(signal.SIGINT)
+        async with asyncio.timeout(300):  # a third of what a call may take
+            _, said = await process.communicate()
+        assert process.returncode == 130, said
+        assert PlanLog(out).n_done < PlanLog(out).n_planned
+        again = True
+        ended = await command(plan, out, server.base_url, *more)
+    assert ended.code == 0, ended.stderr
     assert logs(out) == expected
 
 
