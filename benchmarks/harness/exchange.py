@@ -209,6 +209,7 @@ class Exchange:
         self._reason = ""
         self._started = rules.timing.clock.monotonic()
         self._prompt_tokens = 0
+        self._set_aside = (0, 0)
         self._price: Price | None = None
         if rules.budget is not None:
             told = [each for each in settings.get("tools") or () if isinstance(each, dict)]
@@ -225,16 +226,32 @@ class Exchange:
                 result = from_cache(found)
                 self._accept(result, tokens=tokens_of(result), hit=True)
 
-    @contextmanager
-    def attempt(self) -> Iterator[Attempt]:
-        """Frame one call: what it returns or raises becomes a reply, a delay or an error.
+    def may_be_made(self) -> bool:
+        """Set aside the most tokens and picodollars that the next call may take.
+
+        Returns:
+            Whether the caps have room for it; if not, another call that is under way may leave some.
 
         Raises:
             BudgetExceededError: A cap would be exceeded; the call must not be made.
+        """
+        prompt, most = self._prompt_tokens, self._rules.max_completion
+        self._set_aside = (
+            prompt + most,
+            0 if self._price is None else self._price.cost(prompt, most),
+        )
+        budget = self._rules.budget
+        return budget is None or budget.reserve(*self._set_aside)
+
+    @contextmanager
+    def attempt(self) -> Iterator[Attempt]:
+        """Frame one call that may be made: what it returns or raises becomes a reply, a delay or an error.
+
+        Raises:
             InputError: The provider refuses for good, and would refuse everything alike.
             InfrastructureError: The provider failed for longer than the policy bears with.
         """
-        reserved, set_aside = self._reserve()
+        reserved, set_aside = self._set_aside
         used = billed = TokenCounts()
         call, self._reason = Attempt(), "cancelled"
         self._attempts += 1
@@ -264,14 +281,6 @@ class Exchange:
                 for meter in self._meters:
                     meter.count_billed(billed, cost)
                     meter.note_calls([each.id for each in sent], self._reason, billed)
-
-    def _reserve(self) -> tuple[int, int]:
-        """Set aside the most tokens and picodollars that the call may take."""
-        prompt, most = self._prompt_tokens, self._rules.max_completion
-        cost = 0 if self._price is None else self._price.cost(prompt, most)
-        if self._rules.budget is not None:
-            self._rules.budget.reserve(prompt + most, cost)
-        return prompt + most, cost
 
     def _estimate(self, result: ChatResult) -> TokenCounts:
         """Guess, for the caps, what a call cost whose provider does not say."""

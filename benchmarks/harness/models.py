@@ -75,6 +75,9 @@ from langgraft.nodes.node import SAMPLE
 TIMEOUT_SECONDS: Final = 300.0
 """How long a server may stay silent within one call, by default."""
 
+_ROOM_SECONDS: Final = 0.25
+"""How often a call looks whether others have left it room under a cap."""
+
 T = TypeVar("T")
 
 _OPENAI_FAMILY = frozenset({"openai", "azure_openai"})
@@ -182,8 +185,11 @@ class MeteredChatModel(BaseChatModel):
             if self.inner.rate_limiter:
                 self.inner.rate_limiter.acquire()
             call = partial(self._ask, messages, stop, run_manager, **kwargs)
-            with self._limit.held(), self._watched(exchange), exchange.attempt() as attempt:
-                attempt.result = _within(self.call_seconds, call)
+            with self._limit.held():
+                while not exchange.may_be_made():
+                    self.timing.sleep(_ROOM_SECONDS)
+                with self._watched(exchange), exchange.attempt() as attempt:
+                    attempt.result = _within(self.call_seconds, call)
         return exchange.reply
 
     async def _agenerate(
@@ -200,6 +206,8 @@ class MeteredChatModel(BaseChatModel):
             if self.inner.rate_limiter:
                 await self.inner.rate_limiter.aacquire()
             async with self._limit.aheld():
+                while not exchange.may_be_made():
+                    await self.timing.asleep(_ROOM_SECONDS)
                 with self._watched(exchange), exchange.attempt() as attempt:
                     async with _deadline(self.call_seconds):
                         attempt.result = await self._aask(messages, stop, run_manager, **kwargs)

@@ -219,9 +219,12 @@ async def test_command_when_calls_are_capped_then_stops_before_the_cap_and_goes_
 
 
 @pytest.mark.kill
-@pytest.mark.parametrize("kind", [FaultKind.DRIP_HEAD, FaultKind.STALL])
 @pytest.mark.parametrize(
-    "how", [("1", "{}"), ("2", '{"streaming": true}')], ids=["whole", "streamed"]
+    ("kind", "how"),
+    [
+        (FaultKind.DRIP_HEAD, ("1", "{}")),
+        (FaultKind.STALL, ("2", '{"streaming": true}')),
+    ],
 )
 async def test_command_when_interrupted_while_the_server_drips_then_ends_and_goes_on_later(
     plan: Path, expected: dict[Path, bytes], tmp_path: Path, kind: FaultKind, how: tuple[str, str]
