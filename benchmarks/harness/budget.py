@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
@@ -139,8 +140,9 @@ class CallBudget:
     """Counts what models are asked for and stops before a cap; for threads and, with a file, processes.
 
     A call reserves the most it can cost and settles what it did cost, so that calls under way
-    at the same time cannot exceed a cap together. Near a cap that errs on the side of
-    stopping early. In a file the counts outlive the process, and what was set aside for a call that a
+    at the same time cannot exceed a cap together. Near a cap a call waits for those that this process
+    has under way, which nearly all take less than was set aside, and stops where there is no room without
+    them either. In a file the counts outlive the process, and what was set aside for a call that a
     crash cut off counts as spent.
     """
 
@@ -171,12 +173,13 @@ class CallBudget:
         self._prices = prices or {}
         self._path = path
         self._counts = (calls, tokens, 0)
+        self._aside = [0, 0, 0]
         self._lock = threading.Lock()
         self._file: SQLiteFile | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """Send no lock and no open file to another process."""
-        return {**self.__dict__, "_lock": None, "_file": None}
+        """Send another process no lock, no open file and no call that is under way here."""
+        return {**self.__dict__, "_lock": None, "_file": None, "_aside": [0, 0, 0]}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         """Become what was sent."""
@@ -197,19 +200,30 @@ class CallBudget:
             raise InputError(msg)
         return found
 
-    def reserve(self, tokens: int, picodollars: int = 0) -> None:
+    def reserve(self, tokens: int, picodollars: int = 0) -> bool:
         """Set aside one call, and the tokens and the money that it may cost.
 
+        Returns:
+            Whether there was room. If not, nothing is set aside, and calls that are under way here may
+            leave some: try again when one has ended.
+
         Raises:
-            BudgetExceededError: A cap would be exceeded; nothing is set aside.
+            BudgetExceededError: A cap would be exceeded whatever they leave; nothing is set aside.
             InfrastructureError: The file cannot be used now.
         """
-        wanted = (1, tokens, picodollars)
+        wanted, room = (1, tokens, picodollars), True
         with self._changing() as spent:
-            for name, had, more, most in zip(_NAMES, spent, wanted, self._most, strict=True):
-                if most is not None and had + more > most:
+            for place, (name, more, most) in enumerate(
+                zip(_NAMES, wanted, self._most, strict=True)
+            ):
+                had = spent[place]
+                if most is not None and had - self._aside[place] + more > most:
                     raise BudgetExceededError(_exceeded(name, had, more, most))
-            spent[:] = [had + more for had, more in zip(spent, wanted, strict=True)]
+                room = room and (most is None or had + more <= most)
+            if room:
+                spent[:] = map(add, spent, wanted)
+                self._aside = [*map(add, self._aside, (0, tokens, picodollars))]
+        return room
 
     def settle(self, reserved: int, used: int, *, set_aside: int = 0, cost: int = 0) -> None:
         """Replace what was set aside for a call by what it used.
@@ -223,6 +237,8 @@ class CallBudget:
         with self._changing() as spent:
             spent[1] += used - reserved
             spent[2] += cost - set_aside
+            self._aside[1] -= reserved
+            self._aside[2] -= set_aside
 
     def spent(self) -> dict[str, float]:
         """Return calls, tokens and dollars spent, those set aside included."""

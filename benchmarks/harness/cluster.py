@@ -167,9 +167,8 @@ class _Keeper:
         self._budget = budget
         self._responses: ResponseCache = responses()
 
-    def reserve(self, tokens: int, picodollars: int) -> None:
-        if self._budget is not None:
-            self._budget.reserve(tokens, picodollars)
+    def reserve(self, tokens: int, picodollars: int) -> bool:
+        return self._budget is None or self._budget.reserve(tokens, picodollars)
 
     def settle(self, reserved: int, used: int, set_aside: int, cost: int) -> None:
         if self._budget is not None:
@@ -178,8 +177,8 @@ class _Keeper:
     def find(self, key: str) -> str | None:
         return self._responses.find(key)
 
-    def put(self, key: str, value: str) -> str | None:
-        return self._responses.put(key, value)
+    def put(self, key: str, value: str, packed: bytes) -> str | None:
+        return self._responses.put(key, value, packed)
 
 
 def _asked(call: Any) -> Any:
@@ -206,8 +205,8 @@ class _Counted(CallBudget):
         self._keeper = keeper
 
     @override
-    def reserve(self, tokens: int, picodollars: int = 0) -> None:
-        _asked(self._keeper.reserve.remote(tokens, picodollars))
+    def reserve(self, tokens: int, picodollars: int = 0) -> bool:
+        return bool(_asked(self._keeper.reserve.remote(tokens, picodollars)))
 
     @override
     def settle(self, reserved: int, used: int, *, set_aside: int = 0, cost: int = 0) -> None:
@@ -228,6 +227,6 @@ class _Kept(ResponseCache):
         return text
 
     @override
-    def put(self, key: str, value: str) -> str | None:
-        first: str | None = _asked(self._keeper.put.remote(key, value))
+    def put(self, key: str, value: str, packed: bytes) -> str | None:
+        first: str | None = _asked(self._keeper.put.remote(key, value, packed))
         return first

@@ -104,20 +104,29 @@ class Timing:
 
 _logger = logging.getLogger(__name__)
 
-_OPERATIONAL = frozenset(
-    {
-        "api_key",
-        "callbacks",
-        "extra_headers",
-        "max_retries",
-        "stream",
-        "stream_options",
-        "stream_usage",
-        "streaming",
-        "timeout",
-    }
+OPERATIONAL: Final = frozenset(
+    (
+        *("api_key", "openai_api_key", "azure_ad_token", "azure_ad_token_provider"),
+        *("azure_ad_async_token_provider", "organization", "openai_organization"),
+        *("client", "async_client", "root_client", "root_async_client", "rate_limiter"),
+        *("http_client", "http_async_client", "http_socket_options", "openai_proxy"),
+        *("default_headers", "extra_headers", "openai_api_type", "validate_base_url"),
+        *("timeout", "request_timeout", "max_retries", "stream_chunk_timeout"),
+        *("stream", "streaming", "stream_options", "stream_usage", "disable_streaming"),
+        *("name", "cache", "callbacks", "verbose", "tags", "metadata", "profile"),
+        *("custom_get_token_ids", "tiktoken_model_name", "user", "safety_identifier"),
+        *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
+    )
 )
-"""Call settings that do not decide what a model answers."""
+"""Settings of a client or a call that decide how a reply is fetched, billed or traced, and not what it says.
+
+All others are part of a request's identity, those that nobody knows too: at worst a model is asked again.
+So are a server's URL, as models of one name differ from server to server, and what only might decide
+an answer (`service_tier`, `store`).
+"""
+
+_SECRETS: Final = frozenset({"api_key", "api-key", "apikey", "authorization", "x-api-key"})
+"""Names under which settings within settings (`extra_body`, `extra_query`, tools of MCP) hold keys."""
 
 _SENT = (
     "type",
@@ -200,9 +209,11 @@ class Exchange:
         self._reason = ""
         self._started = rules.timing.clock.monotonic()
         self._prompt_tokens = 0
+        self._set_aside = (0, 0)
         self._price: Price | None = None
         if rules.budget is not None:
-            self._prompt_tokens = count_tokens_approximately(messages)
+            told = [each for each in settings.get("tools") or () if isinstance(each, dict)]
+            self._prompt_tokens = count_tokens_approximately(messages, tools=[*told])
             self._price = rules.budget.price(str(rules.identity.get("model", "")))
         self._request = ""
         kept_apart = any(meter.ledger is not None for meter in self._meters)
@@ -215,16 +226,32 @@ class Exchange:
                 result = from_cache(found)
                 self._accept(result, tokens=tokens_of(result), hit=True)
 
-    @contextmanager
-    def attempt(self) -> Iterator[Attempt]:
-        """Frame one call: what it returns or raises becomes a reply, a delay or an error.
+    def may_be_made(self) -> bool:
+        """Set aside the most tokens and picodollars that the next call may take.
+
+        Returns:
+            Whether the caps have room for it; if not, another call that is under way may leave some.
 
         Raises:
             BudgetExceededError: A cap would be exceeded; the call must not be made.
+        """
+        prompt, most = self._prompt_tokens, self._rules.max_completion
+        self._set_aside = (
+            prompt + most,
+            0 if self._price is None else self._price.cost(prompt, most),
+        )
+        budget = self._rules.budget
+        return budget is None or budget.reserve(*self._set_aside)
+
+    @contextmanager
+    def attempt(self) -> Iterator[Attempt]:
+        """Frame one call that may be made: what it returns or raises becomes a reply, a delay or an error.
+
+        Raises:
             InputError: The provider refuses for good, and would refuse everything alike.
             InfrastructureError: The provider failed for longer than the policy bears with.
         """
-        reserved, set_aside = self._reserve()
+        reserved, set_aside = self._set_aside
         used = billed = TokenCounts()
         call, self._reason = Attempt(), "cancelled"
         self._attempts += 1
@@ -254,14 +281,6 @@ class Exchange:
                 for meter in self._meters:
                     meter.count_billed(billed, cost)
                     meter.note_calls([each.id for each in sent], self._reason, billed)
-
-    def _reserve(self) -> tuple[int, int]:
-        """Set aside the most tokens and picodollars that the call may take."""
-        prompt, most = self._prompt_tokens, self._rules.max_completion
-        cost = 0 if self._price is None else self._price.cost(prompt, most)
-        if self._rules.budget is not None:
-            self._rules.budget.reserve(prompt + most, cost)
-        return prompt + most, cost
 
     def _estimate(self, result: ChatResult) -> TokenCounts:
         """Guess, for the caps, what a call cost whose provider does not say."""
@@ -343,11 +362,7 @@ def request_texts(
     Raises:
         InputError: A setting or a message cannot be written as JSON.
     """
-    named = {
-        name: _plain(name, value)
-        for name, value in settings.items()
-        if name not in _OPERATIONAL and value is not None
-    }
+    named = identity_of({name: value for name, value in settings.items() if value is not None})
     model: dict[str, JSON] = {"identity": dict(identity), "settings": named}
     if sample:
         model["sample"] = sample
@@ -356,6 +371,15 @@ def request_texts(
     except TypeError as error:
         msg = f"a message cannot be part of a cache key: {error}"
         raise InputError(msg) from error
+
+
+def identity_of(settings: Mapping[str, Any]) -> dict[str, JSON]:
+    """Return the settings that are part of a request's identity, without keys and tokens in them.
+
+    Raises:
+        InputError: One of them cannot be written as JSON.
+    """
+    return {name: _plain(name, each) for name, each in settings.items() if name not in OPERATIONAL}
 
 
 def _sent(message: BaseMessage) -> JSON:
@@ -372,6 +396,7 @@ def _sent(message: BaseMessage) -> JSON:
 def _plain(name: str, value: Any) -> JSON:
     if isinstance(value, type) and issubclass(value, BaseModel):
         return value.model_json_schema()
+    value = _without_secrets(value)
     try:
         key_text(value)
     except TypeError as error:
@@ -379,6 +404,18 @@ def _plain(name: str, value: Any) -> JSON:
         raise InputError(msg) from error
     plain: JSON = value
     return plain
+
+
+def _without_secrets(value: Any) -> Any:
+    """Return a setting without keys: whoever holds one is no part of what is asked."""
+    if isinstance(value, Mapping):
+        hidden = {"headers"} if value.get("type") == "mcp" else set[str]()
+        return {
+            name: _without_secrets(part)
+            for name, part in value.items()
+            if name not in hidden and not (isinstance(part, str) and str(name).lower() in _SECRETS)
+        }
+    return [_without_secrets(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 # How many calls a server bears -------------------------------------------------------------

@@ -5,8 +5,9 @@ model. What happens to a request:
 
 1. A kept reply of the response cache is returned; it costs nothing and no cap stops it.
 2. A cap that would be exceeded raises `BudgetExceededError` before the call.
-3. The inner model is called; its client must not retry by itself. A call has a deadline, and of
-   OpenAI's family a reply has a most size: see `replies`.
+3. The inner model is called; its client must not retry by itself. A call has a deadline, and a
+   reply a most size, which of OpenAI's family is all that is read: see `replies`. A model that is made
+   to stream (`streaming`) is read as it streams.
 4. A transient failure is repeated after a while, as `RetryPolicy` says, and raises
    `InfrastructureError` when patience ends. A permanent one (key, model name, unsupported
    parameter) raises `InputError`. Where the *model* failed (context exceeded, refusal,
@@ -45,7 +46,7 @@ from pydantic import Field, PrivateAttr
 
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.benchmarks.harness.budget import SPENT, CallBudget, Caps
-from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.cache import CacheMode, ResponseCache
 from langgraft.benchmarks.harness.exchange import (
     NO_LIMIT,
     CallLimit,
@@ -55,10 +56,11 @@ from langgraft.benchmarks.harness.exchange import (
     Reached,
     RetryPolicy,
     Timing,
+    identity_of,
 )
 from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
-from langgraft.benchmarks.harness.replies import bounded_clients
+from langgraft.benchmarks.harness.replies import Streamed, bounded_clients, not_larger
 from langgraft.benchmarks.harness.study import (
     CALL_SECONDS,
     REPLY_BYTES,
@@ -72,6 +74,9 @@ from langgraft.nodes.node import SAMPLE
 
 TIMEOUT_SECONDS: Final = 300.0
 """How long a server may stay silent within one call, by default."""
+
+_ROOM_SECONDS: Final = 0.25
+"""How often a call looks whether others have left it room under a cap."""
 
 T = TypeVar("T")
 
@@ -107,6 +112,9 @@ class MeteredChatModel(BaseChatModel):
     `None` is for models of this process, which nothing keeps waiting: a synchronous call with a
     deadline takes a thread of its own.
     """
+
+    reply_bytes: int = REPLY_BYTES
+    """Most bytes of a reply; more is a failed call."""
 
     _reached: Reached = PrivateAttr(default_factory=Reached)
 
@@ -176,9 +184,12 @@ class MeteredChatModel(BaseChatModel):
                 self.timing.sleep(exchange.delay)
             if self.inner.rate_limiter:
                 self.inner.rate_limiter.acquire()
-            call = partial(self.inner._generate, messages, stop, run_manager, **kwargs)  # noqa: SLF001
-            with self._limit.held(), self._watched(exchange), exchange.attempt() as attempt:
-                attempt.result = _within(self.call_seconds, call)
+            call = partial(self._ask, messages, stop, run_manager, **kwargs)
+            with self._limit.held():
+                while not exchange.may_be_made():
+                    self.timing.sleep(_ROOM_SECONDS)
+                with self._watched(exchange), exchange.attempt() as attempt:
+                    attempt.result = _within(self.call_seconds, call)
         return exchange.reply
 
     async def _agenerate(
@@ -195,12 +206,43 @@ class MeteredChatModel(BaseChatModel):
             if self.inner.rate_limiter:
                 await self.inner.rate_limiter.aacquire()
             async with self._limit.aheld():
+                while not exchange.may_be_made():
+                    await self.timing.asleep(_ROOM_SECONDS)
                 with self._watched(exchange), exchange.attempt() as attempt:
                     async with _deadline(self.call_seconds):
-                        attempt.result = await self.inner._agenerate(  # noqa: SLF001
-                            messages, stop, run_manager, **kwargs
-                        )
+                        attempt.result = await self._aask(messages, stop, run_manager, **kwargs)
         return exchange.reply
+
+    def _ask(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        run_manager: CallbackManagerForLLMRun | None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        """Call the inner model, which may be made to stream: then its reply is put together here."""
+        if not getattr(self.inner, "streaming", False):
+            result = self.inner._generate(messages, stop, run_manager, **kwargs)  # noqa: SLF001
+            return not_larger(result, self.reply_bytes)
+        reply = Streamed(self.reply_bytes)
+        for chunk in self.inner._stream(messages, stop, **kwargs):  # noqa: SLF001
+            reply.take(chunk)
+        return reply.whole()
+
+    async def _aask(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        run_manager: AsyncCallbackManagerForLLMRun | None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        if not getattr(self.inner, "streaming", False):
+            result = await self.inner._agenerate(messages, stop, run_manager, **kwargs)  # noqa: SLF001
+            return not_larger(result, self.reply_bytes)
+        reply = Streamed(self.reply_bytes)
+        async for chunk in self.inner._astream(messages, stop, **kwargs):  # noqa: SLF001
+            reply.take(chunk)
+        return reply.whole()
 
     @property
     def _limit(self) -> CallLimit:
@@ -254,11 +296,11 @@ class MeteredChatModel(BaseChatModel):
 _SHARED: Final = ("responses", "budget", "retry", "timing", "limits")
 
 
-def sharing(made: MeteredChatModel, model: BaseChatModel) -> MeteredChatModel:
-    """Return a model with the cache, caps and patience of another: of an agent that has its own."""
+def shared_by(model: BaseChatModel | None) -> dict[str, Any]:
+    """Return cache, caps and patience of a model, for `make_model` of another: an agent's own."""
     if not isinstance(model, MeteredChatModel):
-        return made
-    return made.model_copy(update={shared: getattr(model, shared) for shared in _SHARED})
+        return {}
+    return {shared: getattr(model, shared) for shared in _SHARED}
 
 
 def make_model(
@@ -290,10 +332,11 @@ def make_model(
     | `api_key` | default: the provider's environment variable |
     | `timeout` | seconds a server may stay silent within a call |
     | `call_seconds` | seconds a call may take in all |
-    | `reply_bytes` | most bytes of a reply of OpenAI's family |
+    | `reply_bytes` | most bytes of a reply; only of OpenAI's family are no more read |
     | `responses`, `budget`, `retry`, `timing`, `limits` | see `MeteredChatModel` |
 
-    With `base_url` and no key anywhere the key is `none`, as local servers need no other.
+    With `base_url` and no key anywhere the key is `none`, as local servers need no other; and so it is
+    where `responses` only replays, for any provider.
 
     Raises:
         InputError: No such provider, its package or key is missing, or a setting is no good.
@@ -311,7 +354,8 @@ def make_model(
         # Off by default with a base_url of one's own: streamed tokens would count as zero.
         fetching["stream_usage"] = True
         fetching |= bounded_clients(base_url, reply_bytes, call_seconds, _running_loop())
-    key = api_key or _keyless(provider, base_url)
+    replays = responses is not None and responses.mode is CacheMode.READ_ONLY
+    key = "none" if replays else api_key or _keyless(provider, base_url)
     if key is not None:
         fetching["api_key"] = key
     inner = _construct(name, {**given, **fetching})
@@ -321,7 +365,7 @@ def make_model(
             "model": name,
             "base_url": _endpoint(inner, base_url),
             **sampling,
-            **({"settings": dict(settings)} if settings else {}),
+            **({"settings": named} if (named := identity_of(settings or {})) else {}),
         },
         responses=responses,
         budget=budget,
@@ -330,6 +374,7 @@ def make_model(
         limits=limits or CallLimits(NO_LIMIT),
         max_completion=max_tokens or 0,
         call_seconds=call_seconds,
+        reply_bytes=reply_bytes,
     )
 
 
@@ -420,6 +465,11 @@ def silence(plan: Plan) -> float:
 
 RESPONSES: Final = "responses.sqlite"
 """File of a run directory that keeps the replies of a real model."""
+
+
+def kept_replies(place: Path) -> Path:
+    """Return the file of kept replies that is meant by a path: it, or that of a run directory."""
+    return place / RESPONSES if place.is_dir() else place
 
 
 def real_model(
@@ -561,6 +611,7 @@ def run_models(
     limits: CallLimits | None = None,
     *,
     part: str = "",
+    replay: Path | None = None,
 ) -> Iterator[PlanModels]:
     """Say how the model of a run is made; a real one is checked before anything is written.
 
@@ -571,13 +622,25 @@ def run_models(
         budget: Caps on what a real one is asked.
         limits: How many calls may be in flight to each server.
         part: Of a shard its name: it keeps replies for itself.
+        replay: Kept replies, or a run directory that has some: nothing else is answered, and nothing
+            is asked.
 
     Raises:
-        InputError: The model cannot be set up.
+        InputError: The model cannot be set up, or there are no replies to replay.
     """
+    replayed = None
+    if replay is not None:
+        if plan.model == SIMULATED:
+            raise InputError("a simulated model is asked anew: there is nothing to replay")
+        replayed = ResponseCache(kept_replies(replay), CacheMode.READ_ONLY)
+        replayed.close()
     if plan.model != SIMULATED:
-        real_model(plan, None)
-    responses = partial(ResponseCache, _of_part(out / RESPONSES, part))
+        real_model(plan, replayed)
+    if replayed is None:
+        place = _of_part(out / RESPONSES, part)
+        responses = partial(ResponseCache, place, most_bytes=plan.cache_bytes)
+    else:
+        responses = partial(ResponseCache, replayed.path, replayed.mode)
     models = PlanModels(study, plan, budget, limits, responses=responses)
     try:
         yield models

@@ -15,6 +15,7 @@ reply says, whoever the provider, why it ended, whether it is worth keeping, and
 import atexit
 import importlib
 import json
+import re
 import time
 from asyncio import AbstractEventLoop
 from collections.abc import (
@@ -34,8 +35,9 @@ from functools import lru_cache
 from typing import Any, Final, Protocol
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage
-from langchain_core.outputs import ChatGeneration, ChatResult, Generation
+from langchain_core.language_models.chat_models import generate_from_stream
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult, Generation
 
 from langgraft._core.canonical import JSON
 from langgraft._core.texts import in_a_line
@@ -219,16 +221,40 @@ class _Body:
             raise TimeoutError(msg)
         if not self._is_reply:
             return self._size < _ERROR_BYTES
-        if self._size > self.most_bytes:
-            msg = f"the reply is larger than {self.most_bytes:,} bytes"
-            raise RefusedReplyError(broken_reply(msg))
+        _refuse_larger(self._size, self.most_bytes)
         return True
 
 
+def _refuse_larger(size: int, most_bytes: int) -> None:
+    if size > most_bytes:
+        msg = f"the reply is larger than {most_bytes:,} bytes"
+        raise RefusedReplyError(broken_reply(msg))
+
+
+_EVENT: Final = re.compile(rb"^data:(.*)$", re.MULTILINE)
+_NO_CHUNK: Final = "the stream holds what is no chunk of a completion"
+
+
 def _checked(data: bytes, request: _Request) -> bytes:
-    """Return a reply without counts that are none; what is no JSON is left to the client."""
-    if not data.lstrip().startswith(b"{"):
+    """Return a reply, whole or streamed, without counts that are none; what is neither is left to the client."""
+    start = data.lstrip()[:5]
+    if start.startswith(b"{"):
+        return _checked_object(data, request)
+    if start not in {b"data:", b"event"}:
         return data
+
+    def checked(event: re.Match[bytes]) -> bytes:
+        told = event[1].strip()
+        if told.startswith(b"{"):
+            return b"data: " + _checked_object(told, request)
+        if told != b"[DONE]":
+            raise RefusedReplyError(broken_reply(_NO_CHUNK))
+        return event[0]
+
+    return _EVENT.sub(checked, data)
+
+
+def _checked_object(data: bytes, request: _Request) -> bytes:
     try:
         reply = load_json(data)
     except ValueError as error:
@@ -279,6 +305,64 @@ def _is_usage(usage: Any) -> bool:
             return False
         maybe += (details or {}).values()
     return all(map(is_count, counts)) and all(each is None or is_count(each) for each in maybe)
+
+
+@dataclass(slots=True)
+class Streamed:
+    """A reply that comes in chunks, whoever the provider.
+
+    Args:
+        most_bytes: Most characters of it.
+    """
+
+    most_bytes: int
+    _chunks: list[ChatGenerationChunk] = field(default_factory=list)
+    _size: int = 0
+
+    def take(self, chunk: ChatGenerationChunk) -> None:
+        """Take in what came.
+
+        Raises:
+            RefusedReplyError: It is too much.
+        """
+        self._chunks.append(chunk)
+        self._size += _size(chunk.message)
+        _refuse_larger(self._size, self.most_bytes)
+
+    def whole(self) -> ChatResult:
+        """Return all of it.
+
+        Raises:
+            RefusedReplyError: It breaks off: no provider ends a stream without saying why.
+        """
+        result = (
+            generate_from_stream(iter(self._chunks)) if self._chunks else ChatResult(generations=[])
+        )
+        for generation in result.generations:
+            if not (
+                finish_reason(generation) or generation.message.response_metadata.get("status")
+            ):
+                raise RefusedReplyError(broken_reply("the stream breaks off"))
+        return result
+
+
+def not_larger(result: ChatResult, most_bytes: int) -> ChatResult:
+    """Return a reply.
+
+    Raises:
+        RefusedReplyError: It is too large; of clients other than ours, which read no more, once it is read.
+    """
+    _refuse_larger(sum(_size(each.message) for each in result.generations), most_bytes)
+    return result
+
+
+def _size(message: BaseMessage) -> int:
+    content = message.content
+    size = len(content) if isinstance(content, str) else len(repr(content))
+    if isinstance(message, AIMessageChunk):
+        return size + sum(len(call["args"] or "") for call in message.tool_call_chunks)
+    calls = (getattr(message, name, ()) for name in ("tool_calls", "invalid_tool_calls"))
+    return size + sum(len(repr(call["args"])) for each in calls for call in each)
 
 
 FAILURE_KEY = "failure"
@@ -391,7 +475,8 @@ def settled(result: ChatResult) -> ChatResult:
     """Move what the provider said beside the messages into them, and drop their ids.
 
     An id would come back from the cache a second time, and LangGraph takes two messages of
-    one id for the same message. Halves of surrogate pairs, which no later request could send
+    one id for the same message. Headers of the response, which some clients add, go too: they may
+    hold cookies. Halves of surrogate pairs, which no later request could send
     and no log could hold, become U+FFFD.
     """
     generations = []
@@ -401,6 +486,7 @@ def settled(result: ChatResult) -> ChatResult:
             **(generation.generation_info or {}),
             **generation.message.response_metadata,
         }
+        metadata.pop("headers", None)
         content = _encodable(generation.message.content)
         update = {"id": None, "content": content, "response_metadata": metadata}
         if _counts(getattr(generation.message, "usage_metadata", None)) is None:
@@ -418,7 +504,10 @@ def _encodable(content: Any) -> Any:
 
 
 def from_cache(generations: Sequence[Generation]) -> ChatResult:
-    """Make a result of kept replies, marked as LangChain marks its own hits: cost zero."""
+    """Make a result of kept replies, marked as LangChain marks its own hits: cost zero.
+
+    They may have been imported, so that they are settled as fresh ones are.
+    """
     marked = []
     for generation in generations:
         message = getattr(generation, "message", None) or AIMessage(generation.text)
@@ -426,7 +515,7 @@ def from_cache(generations: Sequence[Generation]) -> ChatResult:
         if usage is not None:
             message = message.model_copy(update={"usage_metadata": {**usage, "total_cost": 0}})
         marked.append(ChatGeneration(message=message, generation_info=generation.generation_info))
-    return ChatResult(generations=marked)
+    return settled(ChatResult(generations=marked))
 
 
 def failure_reply(failure: Failure) -> ChatResult:

@@ -405,7 +405,8 @@ class _Dispatcher:
 
     async def _wind_down(self) -> None:
         """Give items under way their grace, then drop them."""
-        await asyncio.wait(self._running, timeout=self._grace * 0.8)
+        # A second is left to close the runs, and another one for the process to end.
+        await asyncio.wait(self._running, timeout=self._grace * 0.6)
         await self._drop([task for task in self._running if not task.done()])
         self._collect()
 

@@ -73,6 +73,8 @@ CALL_SECONDS: Final = 900.0
 """How long one call may take, by default, however it goes on: as long as it may be repeated."""
 REPLY_BYTES: Final = 8 << 20
 """Most bytes of a reply, by default."""
+MOST_KEPT: Final = 8 << 30
+"""Most bytes of kept replies, by default."""
 
 
 class Plan(BaseModel):
@@ -93,6 +95,11 @@ class Plan(BaseModel):
     """How long one call of a real model may take in all, in seconds; it decides no result."""
     reply_bytes: int = Field(default=REPLY_BYTES, gt=0, exclude=True)
     """Most bytes of a reply; more is a failed call. It decides no result."""
+    replay: Path | None = Field(default=None, exclude=True)
+    """Kept replies of a real model, or a run directory that has some: the plan is answered from them
+    alone, without a key and without a network. Begun from the folder that the command is given in."""
+    cache_bytes: int = Field(default=MOST_KEPT, gt=0, exclude=True)
+    """Most bytes of the file of kept replies; what is new is no longer kept then."""
     caps: Caps = Field(default=Caps(), exclude=True)
     """Most calls, tokens, dollars and hours. They decide no result: `caps: {dollars: 20}`."""
     prices: dict[str, Price] = Field(default_factory=dict, exclude=True)

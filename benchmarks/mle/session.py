@@ -21,7 +21,7 @@ from langgraft._core.errors import InfrastructureError, PlanError, SettingsError
 from langgraft._core.texts import in_a_line
 from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.execute import in_thread
-from langgraft.benchmarks.harness.models import make_model, sharing, silence
+from langgraft.benchmarks.harness.models import make_model, shared_by, silence
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
     BankPlace,
@@ -326,7 +326,7 @@ def _feedback(plan: MlePlan, agent: AgentSettings) -> _Named | None:
 
 
 def _made(plan: MlePlan, named: _Named, model: BaseChatModel | None) -> BaseChatModel:
-    made = make_model(
+    return make_model(
         named.name,
         base_url=named.url,
         temperature=named.temperature,
@@ -335,5 +335,5 @@ def _made(plan: MlePlan, named: _Named, model: BaseChatModel | None) -> BaseChat
         timeout=silence(plan),
         call_seconds=plan.call_seconds,
         reply_bytes=plan.reply_bytes,
+        **shared_by(model),
     )
-    return made if model is None else sharing(made, model)

@@ -60,7 +60,7 @@ class FaultKind(StrEnum):
     ODD_USAGE = "odd_usage"
     """A good reply whose token counts are none: a text, and less than zero."""
     LARGE = "large"
-    """A good reply after `size` bytes of blanks, which JSON allows. No stream is made longer."""
+    """A good reply after `size` bytes of blanks, which JSON allows, or of empty lines, as streams do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -395,13 +395,12 @@ async def _send(
     body, headers = sent.body, {"Content-Type": sent.content_type, **(sent.headers or {})}
     if kind is FaultKind.TRUNCATED_JSON:
         body, reply = body[: len(body) // 2], None
-    blanks = call.fault.size if call.fault and kind is FaultKind.LARGE else 0
+    blanks = _blanks(call)
     response = web.StreamResponse(status=sent.status, headers=headers)
     response.content_length = blanks + len(body)
     await response.prepare(request)
     call.status = sent.status
-    for start in range(0, blanks, _BLOCK):
-        await response.write(b" " * min(_BLOCK, blanks - start))
+    await _flood(response, b" ", blanks)
     if kind is FaultKind.STALL:
         await response.write(body[: len(body) // 2])
         await asyncio.sleep(STALL_SECONDS)
@@ -411,6 +410,15 @@ async def _send(
     await response.write_eof(body)
     _sent_whole(call, reply)
     return response
+
+
+def _blanks(call: CallRecord) -> int:
+    return call.fault.size if call.fault and call.fault.kind is FaultKind.LARGE else 0
+
+
+async def _flood(response: web.StreamResponse, blank: bytes, size: int) -> None:
+    for start in range(0, size, _BLOCK):
+        await response.write(blank * min(_BLOCK, size - start))
 
 
 async def _drip(response: web.StreamResponse, body: bytes, seconds: float) -> bytes:
@@ -461,6 +469,7 @@ async def _stream(
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
     call.status = 200
+    await _flood(response, b"\n", _blanks(call))
     for position, chunk in enumerate(chunks):
         line = f"data: {json.dumps(chunk)}\n\n".encode()
         if fault is not None and position == len(chunks) // 2:

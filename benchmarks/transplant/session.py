@@ -26,7 +26,7 @@ from langgraft.benchmarks.harness.conversations import (
     up_to_the_last_learned,
 )
 from langgraft.benchmarks.harness.log import deltas_before
-from langgraft.benchmarks.harness.models import make_model, sharing
+from langgraft.benchmarks.harness.models import make_model, shared_by
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
     BankPlace,
@@ -243,7 +243,7 @@ def own_model(plan: TransplantPlan, run: RunSpec, model: BaseChatModel) -> BaseC
     solver = solver_of(plan, run)
     if solver.model is None:
         return model
-    made = make_model(
+    return make_model(
         solver.model,
         base_url=solver.base_url or plan.base_url,
         temperature=plan.temperature,
@@ -251,8 +251,8 @@ def own_model(plan: TransplantPlan, run: RunSpec, model: BaseChatModel) -> BaseC
         settings=plan.model_settings,
         call_seconds=plan.call_seconds,
         reply_bytes=plan.reply_bytes,
+        **shared_by(model),
     )
-    return sharing(made, model)
 
 
 def _controlled(

@@ -63,6 +63,7 @@ GROUPS: Final[tuple[Group, ...]] = (
     Group("kill -9", kill.measure),
     Group("A storm of faults", storm.measure),
     Group("Many machines", machines.measure),
+    Group("Caps, with many calls at once", storm.measure_caps),
     Group("A real server of models", llama.measure),
     Group("Memory is the fold of its deltas", fold.measure),
     Group("Banks that many write to", banks.measure),

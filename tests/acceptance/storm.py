@@ -1,5 +1,6 @@
 """A plan through ChatOpenAI while one call in five goes wrong: nothing is lost, and every call is accounted for."""
 
+import json
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,6 +12,38 @@ ENOUGH: Final = 30
 """Times that each fault is met at full size."""
 RUNS: Final = 9
 """Runs of a repetition of the plan."""
+
+
+CAPS: Final = {"calls": (2000, 60), "tokens": (2_000_000, 90_000), "cost": (2.0, 0.15)}
+"""At full and at reduced size."""
+
+
+def measure_caps(setting: Setting) -> list[Figure]:
+    """Stop a plan of many calls at once at each cap; the server's log says what it really took."""
+    runs = setting.size(12, 2)
+    plan = storms.write_plan(setting.work / "plan.yaml", runs=runs, items=runs, max_tokens=256)
+    script = setting.work / "faults.json"
+    script.write_text(json.dumps({"faults": storms.LATE}))
+    figures = []
+    for what, (full, small) in CAPS.items():
+        cap = small if setting.reduced else full
+        how = ("--concurrency", "64", "--processes", "2", f"--max-{what}", str(cap))
+        setting.say(" ".join(how))
+        stopped = storms.weathered(setting.work / what, plan, script, *how)
+        spent, at_once = stopped.spent[what], stopped.most_at_once
+        least, enough = 0.6 if setting.reduced else 0.9, setting.size(48, 8)
+        figures.append(
+            Figure(
+                f"No cap is exceeded, and none is left unused (--max-{what})",
+                f"`langgraft run {' '.join(how)}` against `langgraft serve-simulated`; {at_once} calls under"
+                f" way at once, {stopped.faults.total():,} of {len(stopped.asked):,} with faults; exit code"
+                f" {stopped.code}; by the server's log",
+                f"{spent:,.6g} of {cap:,}",
+                f"at most the cap, {least:.0%} of it at least, {enough} calls at once",
+                least * cap <= spent <= cap and at_once >= enough and stopped.code == 1,
+            )
+        )
+    return figures
 
 
 def measure(setting: Setting) -> list[Figure]:

@@ -470,3 +470,34 @@ def test_run_when_both_a_shard_and_a_cluster_are_asked_for_is_refused(
     """A shard is one process."""
     done = langgraft("run", plan, "--out", tmp_path, "--ray", "auto", "--shard", "0/2")
     assert "--shard and --ray" in refusal(done)
+
+
+def test_cache_when_moved_and_bounded_by_commands_then_tells_what_it_did(tmp_path: Path) -> None:
+    """Count, export, import, trim; what cannot be done is one line, and leaves everything as it was."""
+    from langchain_core.messages import AIMessage  # noqa: PLC0415  (of what is kept)
+    from langchain_core.outputs import ChatGeneration  # noqa: PLC0415
+
+    from langgraft.benchmarks.harness.cache import ResponseCache  # noqa: PLC0415
+
+    out, lines, other = tmp_path / "run", tmp_path / "x.jsonl", tmp_path / "other.sqlite"
+    assert "responses.sqlite" in refusal(langgraft("cache", "stats", tmp_path))
+    assert not any(tmp_path.iterdir())
+    with ResponseCache(out / "responses.sqlite") as cache:
+        for number in range(100):
+            said = ChatGeneration(message=AIMessage(f"{number} " * 400))
+            cache.update(f"p{number}", '{"identity":{"model":"openai:m"}}', [said])
+    told = json.loads(langgraft("cache", "stats", out, "--json").stdout)
+    assert (told["replies"], told["models"]) == (100, {"openai:m": 100})
+    assert langgraft("cache", "export", out, "--out", lines).stdout == f"{lines}: 100 replies\n"
+    assert "--force replaces it" in refusal(langgraft("cache", "export", out, "--out", lines))
+    done = langgraft("cache", "import", lines, other)
+    assert done.stdout == f"{other}: 100 replies are new, 0 requests were answered already\n"
+    lines.write_bytes(lines.read_bytes()[:-20])
+    assert f"{lines}: " in refusal(langgraft("cache", "import", lines, other))
+    assert "is in use" not in langgraft("cache", "trim", other, "--most-bytes", 50_000).stderr
+    assert other.stat().st_size <= 50_000
+    again = langgraft("run", "demo", "--out", tmp_path / "new", "--replay", other)
+    assert "simulated model is asked anew: there is nothing to replay" in refusal(again)
+    real = ("run", "demo", "--model", "openai:m", "--out", tmp_path / "new", "--replay", lines)
+    assert f"{lines}: not a response cache" in refusal(langgraft(*real))
+    assert not (tmp_path / "new").exists()

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,6 +44,16 @@ ODD: Final[tuple[Mapping[str, Any], ...]] = (
     {"kind": "finish_reason", "reason": "length", "name": "length"},
 )
 """An answer, and the same one."""
+LATE: Final[tuple[Mapping[str, Any], ...]] = (
+    {"kind": "slow_first_byte", "seconds": 1.0, "rate": 0.8},
+    {"kind": "status", "status": 429, "rate": 0.04, "name": "429"},
+    {"kind": "status", "status": 500, "rate": 0.04, "name": "500"},
+    {"kind": "status", "status": 503, "rate": 0.02, "name": "503"},
+    {"kind": "truncated_json", "rate": 0.05},
+)
+"""Replies take a second, so that many are under way at once, and one call in seven is made again."""
+PRICE: Final = {"prompt": 1.0, "completion": 10.0}
+"""Of the simulated model, in dollars a million tokens: somebody has to pay."""
 OTHER: Final[tuple[Mapping[str, Any], ...]] = (
     {"kind": "finish_reason", "reason": "content_filter", "name": "content_filter"},
     {"kind": "missing_usage"},
@@ -68,13 +79,14 @@ def write_script(
     return path
 
 
-def write_plan(path: Path, *, runs: int, items: int) -> Path:
-    """Write a plan of a memory and none: 9 runs a repetition."""
+def write_plan(path: Path, *, runs: int, items: int, **more: object) -> Path:
+    """Write a plan of a memory and none: 9 runs a repetition; `more` are other fields."""
     plan = {
         "study": "continual",
         "title": "In a storm",
         "model": "openai:simulated",
         "call_seconds": CALL_SECONDS,
+        "prices": {"openai:simulated": PRICE},
         "seed": 42,
         "train_items": items,
         "test_items": items,
@@ -83,6 +95,7 @@ def write_plan(path: Path, *, runs: int, items: int) -> Path:
         "rerun": False,
         "sequences": ["A>B"],
         "conditions": [{"name": "agg", "provider": "insight"}],
+        **more,
     }
     path.write_text(yaml.safe_dump(plan))
     return path
@@ -128,6 +141,27 @@ class Weathered:
     def faults(self) -> Counter[str]:
         """How often each fault was met."""
         return Counter(call["fault"] for call in self.asked if call["fault"])
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Tokens of prompts and of replies, by the server's log."""
+        both = ("prompt_tokens", "completion_tokens")
+        prompt, made = (sum(call[name] or 0 for call in self.asked) for name in both)
+        return prompt, made
+
+    @property
+    def spent(self) -> Mapping[str, float]:
+        """What each cap is on, by the server's log."""
+        prompt, made = self.tokens
+        dollars = (prompt * PRICE["prompt"] + made * PRICE["completion"]) / 1e6
+        return {"calls": len(self.asked), "tokens": prompt + made, "cost": dollars}
+
+    @property
+    def most_at_once(self) -> int:
+        """Most calls that the server had under way."""
+        begun = [(call["time"], 1) for call in self.asked]
+        ended = [(call["time"] + call["seconds"], -1) for call in self.asked]
+        return max(accumulate(change for _, change in sorted(begun + ended)), default=0)
 
     def disagreements(self) -> list[str]:
         """Return the requests of which server and run directory tell two things."""

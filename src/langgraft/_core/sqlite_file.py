@@ -95,6 +95,32 @@ class SQLiteFile:
             if self._connection is not None and self._process == os.getpid():
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
+    @contextmanager
+    def alone(self) -> Iterator[sqlite3.Cursor]:
+        """Do everything in the block, or nothing, while nobody else has the file open; then shrink it.
+
+        Raises:
+            InputError: Somebody has, in this process or another one.
+        """
+        self.close()
+        with self._lock, self._naming_the_file(), closing(self._open()) as connection:
+            connection.execute("PRAGMA busy_timeout = 0")
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            try:
+                # Who leaves the write-ahead log must be the only one there.
+                connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+                cursor = connection.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError as error:
+                msg = f"{self.path}: is in use; try again once nothing has it open"
+                raise InputError(msg) from error
+            try:
+                yield cursor
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.execute("VACUUM")
+
     def close(self) -> None:
         """Close the file; the next transaction opens it again."""
         with self._lock:

@@ -13,6 +13,7 @@ import typer
 
 from langgraft._core.errors import InputError, LanggraftError, MissingExtraError
 from langgraft._core.texts import printable
+from langgraft.cli.cache_app import app as cache_app
 from langgraft.cli.competitions_app import DataDirOption, FolderOption, JsonOption, sandbox_app
 from langgraft.cli.competitions_app import app as competitions_app
 from langgraft.cli.memory_app import app as memory_app
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.add_typer(memory_app)
 app.add_typer(competitions_app)
 app.add_typer(sandbox_app)
+app.add_typer(cache_app)
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -177,6 +179,15 @@ def run(
             show_default="the study's",
         ),
     ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CACHE",
+            help="Answer from these kept replies alone (a file, or a run directory): no key, no network,"
+            " nothing asked. The first request that has none stops the plan.",
+            show_default="the plan's",
+        ),
+    ] = None,
     max_calls: MaxCallsOption = None,
     max_tokens: MaxTokensOption = None,
     max_cost: MaxCostOption = None,
@@ -201,6 +212,7 @@ def run(
             shard=shard,
             ray=ray,
             store=store,
+            replay=replay,
             as_json=json,
             caps=running.read_caps(max_calls, max_tokens, max_cost, max_hours),
         )

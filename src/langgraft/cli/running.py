@@ -52,6 +52,7 @@ def run(
     shard: str | None,
     ray: str | None,
     store: str | None,
+    replay: Path | None,
     as_json: bool,
     caps: Caps,
 ) -> int:
@@ -65,6 +66,7 @@ def run(
         shard: The part of the runs to carry out, as `0/4`; `None`: all, and the report.
         ray: Address of a Ray cluster whose nodes have the processes; `None`: this machine has.
         store: Where banks lie meanwhile; `None`: as the study has it.
+        replay: Kept replies that alone answer; `None`: as the plan has it.
         as_json: Whether progress and findings are written as JSON.
         caps: Caps that come before the plan's.
     """
@@ -83,7 +85,9 @@ def run(
     caps, name = caps.over(plan.caps), ""
     if part is not None:
         caps, name, processes = caps.shared(part.count), part.name, 1
-    budget = None if plan.model == SIMULATED else plan_budget(plan, out, caps, name)
+    replay = replay or plan.replay
+    free = plan.model == SIMULATED or replay is not None
+    budget = None if free else plan_budget(plan, out, caps, name)
     size = study.default_concurrency if concurrency is None else concurrency
     with ExitStack() as opened:
         cluster = None if ray is None else opened.enter_context(_connected(ray))
@@ -91,8 +95,10 @@ def run(
             processes = worth_processes(prepared, None if cluster is None else cluster.cores)
         many = min(processes, size)
         limits = CallLimits(-(-size // many))
-        models = opened.enter_context(run_models(study, plan, out, budget, limits, part=name))
-        if cluster is not None and plan.model != SIMULATED:
+        models = opened.enter_context(
+            run_models(study, plan, out, budget, limits, part=name, replay=replay)
+        )
+        if cluster is not None and not free:
             models = cluster.keeping(models)
         progress = make_progress("json" if as_json else "auto")
         opened.callback(progress.close)

@@ -2,7 +2,11 @@
 
 import asyncio
 import gc
+import json
+import re
 import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -88,17 +92,27 @@ def port_of(server: ModelServer) -> int:
     return int(server.base_url.rpartition(":")[2].removesuffix("/v1"))
 
 
-async def command(plan: Path, out: Path, base_url: str, *more: str) -> Ended:
-    """Run the plan from the command line, in a process of its own."""
-    process = await asyncio.create_subprocess_exec(
+async def started(plan: Path, out: Path, base_url: str, *more: str) -> asyncio.subprocess.Process:
+    """Start the plan from the command line, in a process of its own."""
+    return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "langgraft", "run", plan, "--out", out),
         *("--base-url", base_url, *more),
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
+
+
+async def command(plan: Path, out: Path, base_url: str, *more: str) -> Ended:
+    """Run the plan from the command line."""
+    process = await started(plan, out, base_url, *more)
     _, stderr = await process.communicate()
     assert process.returncode is not None
     return Ended(process.returncode, stderr.decode())
+
+
+def langgraft(*words: object) -> "subprocess.CompletedProcess[bytes]":
+    """Run another command."""
+    return subprocess.run([sys.executable, "-m", "langgraft", *map(str, words)], check=False)
 
 
 def logs(out: Path) -> dict[Path, bytes]:
@@ -162,6 +176,30 @@ async def test_command_when_the_model_is_behind_http_then_items_are_those_of_the
     outcome = await attempt(plan, fresh, url, FakeTime())
     assert outcome.complete
     assert logs(fresh) == expected
+    await _check_replays(plan, expected, out, url)
+
+
+async def _check_replays(plan: Path, expected: dict[Path, bytes], out: Path, url: str) -> None:
+    """Play the plan from an export of its replies, by two processes; then from one that lacks some."""
+    replay = out.parent / "replay.jsonl"
+    assert langgraft("cache", "export", out, "--out", replay).returncode == 0
+    head, first, *rest, _ = replay.read_bytes().splitlines(keepends=True)
+    assert langgraft("cache", "import", replay, out.parent / "whole.sqlite").returncode == 0
+    few = out.parent / "few.jsonl"
+    few.write_bytes(b"".join([head, *rest, b'{"replies":%d}\n' % len(rest)]))
+    assert langgraft("cache", "import", few, out.parent / "few.sqlite").returncode == 0
+
+    again = ("--model", MODEL, "--processes", "2", "--replay")
+    ended = await command(plan, out.parent / "again", url, *again, str(out.parent / "whole.sqlite"))
+    assert ended.code == 0, ended.stderr
+    assert logs(out.parent / "again") == expected
+    ended = await command(plan, out.parent / "less", url, *again, str(out.parent / "few.sqlite"))
+    assert ended.code == 2
+    lacks = json.loads(first)["key"][:12]
+    told = (
+        rf"few.sqlite: no reply is kept for this request of node '\w+' \(.*key {lacks}\): the most"
+    )
+    assert re.search(told + " similar one .* in run '.*', item '.*'", ended.stderr), ended.stderr
 
 
 @pytest.mark.matrix
@@ -177,6 +215,41 @@ async def test_command_when_calls_are_capped_then_stops_before_the_cap_and_goes_
         assert 0 < len(server.calls) <= 4
         again = await command(plan, out, server.base_url, *chosen, "--max-calls", "1000")
     assert again.code == 0, again.stderr
+    assert logs(out) == expected
+
+
+@pytest.mark.kill
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [
+        (FaultKind.DRIP_HEAD, ("1", "{}")),
+        (FaultKind.STALL, ("2", '{"streaming": true}')),
+    ],
+)
+async def test_command_when_interrupted_while_the_server_drips_then_ends_and_goes_on_later(
+    plan: Path, expected: dict[Path, bytes], tmp_path: Path, kind: FaultKind, how: tuple[str, str]
+) -> None:
+    """No reply comes for an hour, a call may take a quarter of one, and Ctrl-C waits for neither."""
+    out, again, met = tmp_path / "run", False, asyncio.Event()
+    more = ("--model", MODEL, "--processes", how[0], "--model-settings", how[1])
+
+    def drips(call: int) -> Fault | None:
+        if call < 20 or again:
+            return None
+        met.set()
+        return Fault(kind)
+
+    async with serve(SimulatedBabyAI(seed=SEED), faults=drips) as server:
+        process = await started(plan, out, server.base_url, *more)
+        await met.wait()
+        process.send_signal(signal.SIGINT)
+        async with asyncio.timeout(300):  # a third of what a call may take
+            _, said = await process.communicate()
+        assert process.returncode == 130, said
+        assert PlanLog(out).n_done < PlanLog(out).n_planned
+        again = True
+        ended = await command(plan, out, server.base_url, *more)
+    assert ended.code == 0, ended.stderr
     assert logs(out) == expected
 
 

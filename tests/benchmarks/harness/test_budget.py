@@ -66,14 +66,17 @@ def test_shipped_prices_when_read_have_a_date() -> None:
 
 
 def test_reserve_when_money_runs_out_then_says_what_is_left() -> None:
-    """Money is set aside at its worst, and stops the call that could exceed the cap."""
+    """Money is set aside at its worst; a call waits for what others leave, and stops where that is too little."""
     budget = CallBudget(max_dollars=0.01)
     cost = MINI.cost(10_000, 3_000)
-    budget.reserve(13_000, cost)
-    with pytest.raises(BudgetExceededError, match=r"0\.01 dollars .*0\.0088 spent"):
-        budget.reserve(13_000, cost)
+    assert budget.reserve(13_000, cost)
+    assert not budget.reserve(13_000, cost)
     budget.settle(13_000, 500, set_aside=cost, cost=MINI.cost(400, 100))
     assert budget.spent() == {"calls": 1, "tokens": 500, "dollars": 0.00032}
+    assert budget.reserve(13_000, cost)
+    budget.settle(13_000, 13_000, set_aside=cost, cost=cost)
+    with pytest.raises(BudgetExceededError, match=r"0\.01 dollars .*0\.0091 spent"):
+        budget.reserve(13_000, cost)
 
 
 def test_price_when_money_is_capped_and_none_is_known_then_is_asked_for() -> None:

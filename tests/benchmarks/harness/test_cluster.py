@@ -144,7 +144,11 @@ def test_models_when_kept_for_by_another_open_no_file_of_their_own(
         count.settle(10, 7)
     with pytest.raises(BudgetExceededError, match="cap of 2 calls would be exceeded: 2 spent"):
         count.reserve(10)
-    assert [kept.find("key"), kept.put("key", "[1]"), kept.put("key", "[2]")] == [None, None, "[1]"]
+    assert [kept.find("key"), kept.put("key", "[1]", b""), kept.put("key", "[2]", b"")] == [
+        None,
+        None,
+        "[1]",
+    ]
     assert kept.find("key") == "[1]"
     assert read_spent(spent) == {"calls": 2, "tokens": 14, "dollars": 0.0}
     assert ResponseCache(replies).find("key") == "[1]"

@@ -80,16 +80,112 @@ def model_at(url: str, **settings: Any) -> MeteredChatModel:
     return make_model("openai:m", base_url=url, api_key="none", **{"retry": TWICE, **settings})
 
 
-@pytest.mark.parametrize("kind", [FaultKind.DRIP_HEAD, FaultKind.DRIP])
+def of_others(url: str, **settings: Any) -> MeteredChatModel:
+    """Reach a server by a client that was made elsewhere, and knows no bounds."""
+    from langchain_openai import ChatOpenAI  # noqa: PLC0415  (a second, and not always needed)
+
+    streaming = "settings" in settings
+    inner = ChatOpenAI(
+        model="m", base_url=url, api_key=lambda: "none", max_retries=0, streaming=streaming
+    )
+    settings.pop("settings", None)
+    return MeteredChatModel(inner=inner, identity={"model": "m", "base_url": url}, **settings)
+
+
+Connect = Callable[..., MeteredChatModel]
+STREAMS = {"settings": {"streaming": True}}
+
+
+@pytest.mark.parametrize("kind", [FaultKind.DRIP_HEAD, FaultKind.DRIP, FaultKind.STALL])
+@pytest.mark.parametrize("how", [{}, STREAMS], ids=["whole", "streamed"])
+@pytest.mark.parametrize("connect", [model_at, of_others])
 async def test_call_when_the_server_drips_then_ends_at_the_deadline(
-    ask: Ask, kind: FaultKind
+    ask: Ask, kind: FaultKind, connect: Connect, how: dict[str, Any]
 ) -> None:
     """Neither headers nor a body that never end hold a call for longer than it may take."""
-    async with serve(Fault(kind)) as (url, _):
+    async with serve(Fault(kind)) as (url, asked):
         with pytest.raises(
             InfrastructureError, match=r"no(t| whole reply in 0.4 s).*connection|no whole"
         ):
-            await ask(model_at(url, call_seconds=0.4, retry=ONCE))
+            await ask(connect(url, call_seconds=0.4, retry=ONCE, **how))
+    assert [call.request.get("stream", False) for call in asked] == [bool(how)]
+
+
+@pytest.mark.parametrize("how", [{}, STREAMS], ids=["whole", "streamed"])
+@pytest.mark.parametrize("connect", [model_at, of_others])
+async def test_call_when_the_reply_is_too_large_then_is_refused_by_any_client(
+    ask: Ask, connect: Connect, how: dict[str, Any]
+) -> None:
+    """A stream is left when it is too much; what came whole enters no log."""
+    large = stream("x" * 1000) if how else whole(completion("x" * 1000))
+    async with serve(large) as (url, _):
+        with pytest.raises(InfrastructureError, match="the reply is larger than 900 bytes"):
+            await ask(connect(url, reply_bytes=900, retry=ONCE, **how))
+
+
+async def test_call_when_a_flood_is_streamed_then_is_not_read(ask: Ask) -> None:
+    """Fifty million bytes of nothing before a reply are no reply."""
+    async with serve(Fault(FaultKind.LARGE), whole(completion())) as (url, asked):
+        with pytest.raises(InfrastructureError, match="the reply is larger than 8,388,608 bytes"):
+            await ask(model_at(url, retry=ONCE, **STREAMS))
+    assert not asked[0].whole
+
+
+def stream(*contents: str, ends: bool = True, **fields: object) -> Fault:
+    """Answer in chunks."""
+    events = [
+        {
+            "id": "1",
+            "object": "chat.completion.chunk",
+            "created": 0,
+            "model": "m",
+            "choices": [{"index": 0, "delta": {"content": each}, "finish_reason": None}],
+        }
+        for each in contents
+    ]
+    if ends:
+        last = {"index": 0, "delta": {}, "finish_reason": "stop"}
+        events.append({**events[-1], "choices": [last], "usage": USAGE, **fields})
+    return events_of(*map(json.dumps, events))
+
+
+def events_of(*events: str) -> Fault:
+    """Answer in events of one's own."""
+    body = "".join(f"data: {event}\n\n" for event in (*events, "[DONE]"))
+    return whole(body.encode(), headers={"Content-Type": "text/event-stream"})
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        stream("half of it", ends=False),
+        stream("fi", "ne", choices=[5]),
+        events_of(json.dumps({"error": {"message": "slow down", "code": "429"}})),
+        events_of("[]"),
+        events_of("{"),
+        events_of(),
+    ],
+)
+async def test_call_when_a_stream_is_no_whole_reply_then_it_is_asked_again(
+    ask: Ask, broken: Fault, tmp_path: Path
+) -> None:
+    """Half a reply is none, and is not kept; nor is an error that comes in a stream."""
+    with ResponseCache(tmp_path / "replies.sqlite") as responses:
+        async with serve(broken, stream("fi", "ne")) as (url, asked):
+            model = model_at(url, responses=responses, **STREAMS)
+            with metered() as meter:
+                assert [(await ask(model)).text for _ in range(2)] == ["fine", "fine"]
+    assert len(asked) == 2
+    assert (meter.totals()["prompt_tokens"], meter.totals()["completion_tokens"]) == (6, 4)
+
+
+async def test_call_when_counts_in_a_stream_are_none_then_the_reply_counts(ask: Ask) -> None:
+    """Odd usage costs no reply, however it comes."""
+    async with serve(stream("fine", usage={"prompt_tokens": "many"})) as (url, asked):
+        with metered() as meter:
+            assert (await ask(model_at(url, **STREAMS))).text == "fine"
+    assert len(asked) == 1
+    assert meter.totals()["replies_without_usage"] == 1
 
 
 async def test_call_when_the_server_floods_then_is_not_read_and_not_kept(

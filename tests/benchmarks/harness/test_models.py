@@ -548,6 +548,25 @@ async def test_cache_when_read_only_then_a_new_question_is_an_error_without_a_ca
     assert len(server.calls) == 1
 
 
+async def test_cache_when_read_only_then_a_model_needs_no_key_and_no_server(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has the replies replays them, by any name under which they were asked for."""
+    path = tmp_path / "replies.sqlite"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-something")
+    async with serve(Counter()) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        with ResponseCache(path) as responses:
+            await ask(make_model("openai:simulated", responses=responses))
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with ResponseCache(path, "read_only") as responses:
+        model = make_model("openai:simulated", responses=responses)
+        assert (await ask(model)).text == (await model.ainvoke("hi", user="me")).text == "answer 1"
+        monkeypatch.delenv("OPENAI_BASE_URL")
+        with pytest.raises(InputError, match=r"identity.base_url .kept 'http://127.0.0.1"):
+            await ask(make_model("openai:simulated", responses=responses))
+
+
 async def test_budget_when_the_cap_on_calls_is_reached_then_no_call_is_made(
     ask: Ask, clock: FakeTime, tmp_path: Path
 ) -> None:

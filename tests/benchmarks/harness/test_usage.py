@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -97,11 +98,9 @@ def test_budget_when_calls_reserve_before_they_start_then_no_cap_is_exceeded(
     budget = CallBudget(max_tokens=cap, max_calls=10)
     under_way: list[tuple[int, int]] = []
     for most, part in costs:
-        try:
-            budget.reserve(most)
-        except BudgetExceededError:
-            continue
-        under_way.append((most, int(most * part)))
+        with suppress(BudgetExceededError):
+            if budget.reserve(most):
+                under_way.append((most, int(most * part)))
     assert len(under_way) <= 10
     assert sum(most for most, _ in under_way) <= cap
     for most, used in under_way:
