@@ -40,9 +40,13 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import ResumeRefusedError, RunDirectoryError
-from langgraft._core.files import atomic_write, disk_errors, make_directory, read_bytes
-from langgraft._core.untrusted import load_yaml
-from langgraft.benchmarks.harness.log import read_graph, read_manifest, run_folder
+from langgraft._core.files import atomic_write, disk_errors, make_directory
+from langgraft.benchmarks.harness.log import (
+    read_graph,
+    read_manifest,
+    read_plan_fields,
+    run_folder,
+)
 from langgraft.benchmarks.harness.plans import PreparedPlan, resolved_yaml
 from langgraft.benchmarks.harness.study import (
     BankPlace,
@@ -205,7 +209,7 @@ def _directory_differences(
     old = read_manifest(out)
     # A digest names what differs badly: where one differs, compare what it stands for.
     if old.get("plan") != new["plan"]:
-        found = list(differences(_read_plan(out), prepared.resolved, "plan"))
+        found = list(differences(read_plan_fields(out), prepared.resolved, "plan"))
         yield from found or differences(old.get("plan"), new["plan"], "plan")
     elif old.get("runs") != new["runs"] and old.get("limit") == new["limit"]:
         yield _describe_runs(read_graph(out), prepared.graph)
@@ -220,15 +224,6 @@ def _directory_differences(
         yield from differences(old.get(key), new[key], where, sep)
 
 
-def _read_plan(out: Path) -> Mapping[str, JSON]:
-    path = out / "plan.yaml"
-    try:
-        plan = load_yaml(read_bytes(path).decode())
-    except ValueError as error:
-        raise RunDirectoryError(f"is damaged: {error}", path=path) from error
-    return plan if isinstance(plan, dict) else {}
-
-
 def _describe_runs(old: RunGraph, new: RunGraph) -> str:
     """Say how the runs of one and the same plan differ, which means that the study changed."""
     before, after = {run.id: run.name for run in old}, {run.id: run.name for run in new}
@@ -240,19 +235,6 @@ def _describe_runs(old: RunGraph, new: RunGraph) -> str:
         if names
     ]
     return f"runs ({len(old)} → {len(new)}): " + ("; ".join(parts) or "in another order")
-
-
-def plan_digest(out: Path) -> str:
-    """Return the digest of the plan that stands in `plan.yaml`.
-
-    Raises:
-        RunDirectoryError: The file cannot be read or holds no plan.
-    """
-    try:
-        return digest(_read_plan(out))
-    except (TypeError, ValueError) as error:
-        msg = f"is damaged: {error}"
-        raise RunDirectoryError(msg, path=out / "plan.yaml") from error
 
 
 _SHORT_DIGEST = 12

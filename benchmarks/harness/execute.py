@@ -29,14 +29,12 @@ from langgraft.benchmarks.harness.directory import Places, places_in_memory
 from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.log import (
     EventWriter,
-    LogContent,
     LogWriter,
     encode_record,
     fold_log,
     read_deltas,
     read_earlier,
     read_json,
-    read_log,
     run_folder,
     start_deltas,
 )
@@ -52,7 +50,6 @@ from langgraft.benchmarks.harness.progress import (
 from langgraft.benchmarks.harness.study import (
     WORK,
     BankPlace,
-    EarlierRun,
     ItemOutcome,
     Plan,
     PlannedRun,
@@ -60,8 +57,9 @@ from langgraft.benchmarks.harness.study import (
     RunSession,
     RunSpec,
 )
+from langgraft.benchmarks.harness.verify import check_done, read_items, spec_json
 from langgraft.memory.bank import banks_under
-from langgraft.memory.model import BankContent, MemoryDelta
+from langgraft.memory.model import MemoryDelta
 from langgraft.memory.stores.programs import erase
 
 
@@ -161,46 +159,6 @@ class RunStream:
         self._events.close()
 
 
-def read_items(folder: Path, run: PlannedRun) -> LogContent:
-    """Read the committed items of a run and check that they are the run's.
-
-    Raises:
-        RunDirectoryError: An item is not the one the plan has at this place.
-    """
-    path = folder / "items.jsonl"
-    content = read_log(path)
-    if len(content.records) > run.length:
-        msg = f"holds {len(content.records)} items; the run has {run.length}"
-        raise RunDirectoryError(msg, path=path)
-    for record, expected in zip(content.records, run.spec.item_ids, strict=False):
-        if record.item_id != expected:
-            msg = f"line {record.index + 1} holds item {record.item_id!r}, expected {expected!r}"
-            raise RunDirectoryError(msg, path=path)
-    return content
-
-
-def check_done(folder: Path, run: PlannedRun, content: LogContent) -> bool:
-    """Return whether a run is marked as done, and check that its log is as it was then.
-
-    Raises:
-        RunDirectoryError: The log has changed since.
-    """
-    path = folder / "DONE.json"
-    if not path.exists():
-        return False
-    done = read_json(path)
-    want = {"items": run.length, "sha256": done.get("sha256")}
-    have: dict[str, JSON] = {"items": len(content.records), "sha256": content.sha256}
-    if content.tail or done != want or done != have:
-        msg = (
-            f"says {done.get('items')} items with SHA-256 {str(done.get('sha256'))[:12]}; "
-            f"items.jsonl holds {have['items']} of {run.length} with {content.sha256[:12]} and "
-            f"{content.tail} bytes of no record; restore it, or delete its folder to redo the run"
-        )
-        raise RunDirectoryError(msg, path=path)
-    return True
-
-
 def is_done(out: Path, run: PlannedRun) -> bool:
     """Return whether a run is finished and its log unharmed.
 
@@ -211,16 +169,6 @@ def is_done(out: Path, run: PlannedRun) -> bool:
     if not (folder / "DONE.json").exists():
         return False
     return check_done(folder, run, read_items(folder, run))
-
-
-def spec_json(
-    run: PlannedRun, bank: BankContent, earlier: Mapping[str, EarlierRun]
-) -> dict[str, JSON]:
-    """Return what `spec.json` holds: the run, the bank it starts from, the logs it reads."""
-    digest = None if run.spec.source is None else bank.digest
-    read: dict[str, JSON] = {name: each.sha256 for name, each in earlier.items()}
-    logs: dict[str, JSON] = {"read": read} if read else {}
-    return {"run_id": run.id, "identity": run.identity, "bank": digest, **logs}
 
 
 def _keep_spec(folder: Path, spec: Mapping[str, JSON]) -> None:

@@ -26,12 +26,14 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from langgraft._core.canonical import JSON, canonical_json
+from pydantic_core import from_json
+
+from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.effects import Clock
 from langgraft._core.errors import InputError, PlanError, RunDirectoryError
 from langgraft._core.files import disk_errors, each_whole_line, read_bytes, whole_lines, write_all
 from langgraft._core.lazy import require
-from langgraft._core.untrusted import check_number, load_json
+from langgraft._core.untrusted import check_number, load_json, load_yaml
 from langgraft.benchmarks.harness.study import (
     MOST_RUNS,
     BankSource,
@@ -119,10 +121,18 @@ def read_checked(line: bytes) -> dict[str, Any] | None:
     if line[: _CRC_LENGTH + 1] != b"%08x " % zlib.crc32(body):
         return None
     try:
-        value = json.loads(body)
+        value = _loads(body)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _loads(body: bytes) -> Any:
+    """Read JSON so that lines share the texts they have in common: a third of the memory of a log."""
+    try:
+        return from_json(body)
+    except ValueError:  # as of texts that are no UTF-8, or of more than 200 lists in each other
+        return json.loads(body)
 
 
 def decode_record(line: bytes) -> Record | None:
@@ -347,6 +357,33 @@ def read_manifest(out: Path) -> Mapping[str, JSON]:
         msg = "is not a run directory: it holds no manifest.json"
         raise RunDirectoryError(msg, path=out)
     return read_json(out / "manifest.json")
+
+
+def read_plan_fields(out: Path) -> Mapping[str, JSON]:
+    """Read the fields of the plan that a run directory was started with.
+
+    Raises:
+        RunDirectoryError: The file cannot be read or is no YAML.
+    """
+    path = out / "plan.yaml"
+    try:
+        plan = load_yaml(read_bytes(path).decode())
+    except ValueError as error:
+        raise RunDirectoryError(f"is damaged: {error}", path=path) from error
+    return plan if isinstance(plan, dict) else {}
+
+
+def plan_digest(out: Path) -> str:
+    """Return the digest of the plan that stands in `plan.yaml`.
+
+    Raises:
+        RunDirectoryError: The file cannot be read or holds no plan.
+    """
+    try:
+        return digest(read_plan_fields(out))
+    except (TypeError, ValueError) as error:
+        msg = f"is damaged: {error}"
+        raise RunDirectoryError(msg, path=out / "plan.yaml") from error
 
 
 def read_graph(out: Path) -> RunGraph:
