@@ -24,7 +24,7 @@ from langgraft._core.errors import (
     RunDirectoryError,
     StudyError,
 )
-from langgraft._core.files import atomic_write, make_directory
+from langgraft._core.files import atomic_write, disk_errors, make_directory, sync
 from langgraft.benchmarks.harness.directory import Places, places_in_memory
 from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.log import (
@@ -98,6 +98,9 @@ class RunStream:
         self.dropped = content.tail
         """Bytes of an unfinished record that were cut off on opening."""
         self._log = LogWriter(self.folder / "items.jsonl", content)
+        if not content.records:  # a commit syncs the file, not that there is one
+            with disk_errors("sync", self.folder):
+                sync(self.folder)
         self._events = EventWriter(self.folder / "events.jsonl", clock)
         self._events.write_opened(self.committed, content.tail)
 
