@@ -28,6 +28,7 @@ from langgraft._core.files import atomic_write, disk_errors, make_directory, syn
 from langgraft.benchmarks.harness.directory import Places, places_in_memory
 from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.log import (
+    REDO,
     EventWriter,
     LogWriter,
     encode_record,
@@ -179,10 +180,10 @@ def _keep_spec(folder: Path, spec: Mapping[str, JSON]) -> None:
     if not path.exists():
         atomic_write(path, f"{canonical_json(spec)}\n".encode())
         return
-    found = read_json(path)
+    found = read_json(path, REDO)
     if found == json.loads(canonical_json(spec)):
         return
-    msg = "does not describe this run"
+    msg = f"does not describe this run; {REDO}"
     if found.get("bank") != spec["bank"]:
         msg = (
             "the bank the run started from no longer comes out of its source's log "

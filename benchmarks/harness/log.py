@@ -49,6 +49,9 @@ from langgraft.memory.model import BankContent, MemoryDelta, fold
 if TYPE_CHECKING:
     import pandas as pd
 
+REDO = "restore it, or delete its folder to redo the run"
+"""What to do about a damaged file of a run."""
+
 _CRC_LENGTH = 8
 _LIKE_A_RECORD = re.compile(rb"^[0-9a-f]{8} \{.*\}$", re.MULTILINE)
 _FIELDS = {"index", "item_id", "result", "deltas"}
@@ -167,7 +170,7 @@ def parse_log(data: bytes, path: Path) -> LogContent:
             _refuse_sound_lines(data, size + len(line), number, path)
             break
         if record.index != len(records):
-            msg = f"line {number} holds index {record.index}, expected {len(records)}"
+            msg = f"line {number} holds index {record.index}, expected {len(records)}; {REDO}"
             raise RunDirectoryError(msg, path=path)
         records.append(record)
         size += len(line) + 1
@@ -181,7 +184,7 @@ def _refuse_sound_lines(data: bytes, start: int, damaged: int, path: Path) -> No
             number = damaged + data.count(b"\n", start, found.start())
             msg = (
                 f"line {damaged} is damaged but line {number} is sound, so this is no "
-                "interrupted write; restore the file, or delete its folder to redo the run"
+                f"interrupted write; {REDO}"
             )
             raise RunDirectoryError(msg, path=path)
 
@@ -307,7 +310,7 @@ def read_events(path: Path) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(each_whole_line(data), start=1):
         event = read_checked(line)
         if event is None:
-            msg = f"line {number} is damaged"
+            msg = f"line {number} is damaged; no result depends on it: restore it, or delete it"
             raise RunDirectoryError(msg, path=path)
         yield event
 
@@ -330,19 +333,19 @@ def run_folder(out: Path, run: PlannedRun) -> Path:
     return out / "runs" / run.id
 
 
-def read_json(path: Path) -> Mapping[str, JSON]:
+def read_json(path: Path, advice: str) -> Mapping[str, JSON]:
     """Read a JSON object.
 
     Raises:
-        RunDirectoryError: The file cannot be read or holds no JSON object.
+        RunDirectoryError: The file cannot be read or holds no JSON object; `advice` says what to do.
     """
     try:
         value = load_json(read_bytes(path))
     except ValueError as error:
-        msg = f"is damaged: {error}"
+        msg = f"is damaged: {error}; {advice}"
         raise RunDirectoryError(msg, path=path) from error
     if not isinstance(value, dict):
-        msg = f"is damaged: expected an object, got {type(value).__name__}"
+        msg = f"is damaged: expected an object, got {type(value).__name__}; {advice}"
         raise RunDirectoryError(msg, path=path)
     return value
 
@@ -356,7 +359,8 @@ def read_manifest(out: Path) -> Mapping[str, JSON]:
     if not (out / "manifest.json").is_file():
         msg = "is not a run directory: it holds no manifest.json"
         raise RunDirectoryError(msg, path=out)
-    return read_json(out / "manifest.json")
+    advice = "restore it, or use another directory: what this one was started with is not known"
+    return read_json(out / "manifest.json", advice)
 
 
 def read_plan_fields(out: Path) -> Mapping[str, JSON]:

@@ -15,6 +15,7 @@ from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import RunDirectoryError
 from langgraft._core.files import atomic_write, read_bytes, whole_lines
 from langgraft.benchmarks.harness.log import (
+    REDO,
     LogContent,
     PlanLog,
     fold_log,
@@ -136,7 +137,7 @@ def _verify_report(out: Path) -> Iterator[Finding]:
             yield Finding(path, "is missing: the report was not finished; write it again")
         return
     try:
-        listed = read_json(path).get("files")
+        listed = read_json(path, "write the report again").get("files")
     except RunDirectoryError as error:
         yield _finding(error)
         return
@@ -243,7 +244,7 @@ def _verify_run(log: PlanLog, run: PlannedRun, folder: Path) -> Iterator[Finding
     if not (folder / "spec.json").exists():
         # A crash can leave an empty folder, but no item is committed before the spec.
         if content.records:
-            yield Finding(folder / "spec.json", "is missing")
+            yield Finding(folder / "spec.json", f"is missing; {REDO}")
         return
     start = start_deltas(log.path, log.graph, run)
     expected = spec_json(run, fold_log(start, folder), read_earlier(log.path, log.graph, run))
@@ -258,7 +259,7 @@ def _changes(content: LogContent) -> Iterator[bool]:
 
 
 def _verify_spec(run: PlannedRun, path: Path, expected: Mapping[str, JSON]) -> Iterator[Finding]:
-    found = read_json(path)
+    found = read_json(path, REDO)
     try:
         same_identity = digest(found.get("identity")) == digest(expected["identity"])
     except (TypeError, ValueError):
@@ -283,11 +284,11 @@ def read_items(folder: Path, run: PlannedRun) -> LogContent:
     path = folder / "items.jsonl"
     content = read_log(path)
     if len(content.records) > run.length:
-        msg = f"holds {len(content.records)} items; the run has {run.length}"
+        msg = f"holds {len(content.records)} items; the run has {run.length}; {REDO}"
         raise RunDirectoryError(msg, path=path)
     for record, expected in zip(content.records, run.spec.item_ids, strict=False):
         if record.item_id != expected:
-            msg = f"line {record.index + 1} holds item {record.item_id!r}, expected {expected!r}"
+            msg = f"line {record.index + 1} holds item {record.item_id!r}, expected {expected!r}; {REDO}"
             raise RunDirectoryError(msg, path=path)
     return content
 
@@ -301,14 +302,14 @@ def check_done(folder: Path, run: PlannedRun, content: LogContent) -> bool:
     path = folder / "DONE.json"
     if not path.exists():
         return False
-    done = read_json(path)
+    done = read_json(path, "delete it and run again: the run is marked anew")
     want = {"items": run.length, "sha256": done.get("sha256")}
     have: dict[str, JSON] = {"items": len(content.records), "sha256": content.sha256}
     if content.tail or done != want or done != have:
         msg = (
             f"says {done.get('items')} items with SHA-256 {str(done.get('sha256'))[:12]}; "
             f"items.jsonl holds {have['items']} of {run.length} with {content.sha256[:12]} and "
-            f"{content.tail} bytes of no record; restore it, or delete its folder to redo the run"
+            f"{content.tail} bytes of no record; {REDO}"
         )
         raise RunDirectoryError(msg, path=path)
     return True
