@@ -74,6 +74,8 @@ def disk_errors(action: str, path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
+        if isinstance(error, FileNotFoundError):
+            reason += " (is its disk still mounted?)"
         msg = f"cannot {action}: {reason}; put that right and run again, nothing committed is lost"
         raise RunDirectoryError(msg, path=path) from error
 

@@ -162,7 +162,10 @@ class SQLiteFile:
         except (sqlite3.OperationalError, OSError) as error:
             # Locked for long, disk full, no such folder: another time it may work.
             kind = InfrastructureError if self._connection is not None else InputError
-            msg = f"{self.path}: {self.layout.kind} cannot be used: {error}"
+            msg = (
+                f"{self.path}: {self.layout.kind} cannot be used: {error}; put that right"
+                " and try again, what it holds is kept"
+            )
             raise kind(msg) from error
         except sqlite3.DatabaseError as error:
             msg = f"{self.path}: not {self.layout.kind}, or damaged ({error}); {self.layout.advice}"
