@@ -19,8 +19,8 @@ from typing import TypeAlias
 from chain_study import ChainPlan, ChainStudy, chain_plan, log_bytes, run_chain
 from storms import served, write_plan
 
-from langgraft._core.errors import LanggraftError
-from langgraft.benchmarks.harness.budget import Caps
+from langgraft._core.errors import InfrastructureError, LanggraftError
+from langgraft.benchmarks.harness.budget import SPENT, CallBudget, Caps
 from langgraft.benchmarks.harness.models import plan_budget, run_models
 from langgraft.benchmarks.harness.progress import PlanOutcome
 from langgraft.benchmarks.harness.schedule import run_plan
@@ -177,6 +177,40 @@ def gone(base: Path) -> Report:
     return report
 
 
+def read_only(base: Path) -> Report:
+    """Look at a plan under way that can only be read, and try to go on with it."""
+
+    def stop(_run: str, item: str) -> None:
+        if item == "item-1":
+            msg = "the network is away"
+            raise InfrastructureError(msg)
+
+    plan = chain_plan(streams=1, items=3)
+    report = Report(base, chained(plan))
+    disk = base / "disk"
+    disk.mkdir()
+    mount("--bind", disk, disk)
+    chained(plan, ChainStudy(stop))(disk / "out")
+    budget = CallBudget(path=disk / "out" / SPENT)
+    budget.reserve(100)
+    budget.close()
+    mount("-o", "remount,bind,ro", disk)
+    for name in ("out", "new"):
+        report.broken(lambda: chained(plan)(disk / name))  # noqa: B023 - called here
+    for command in ("status", "verify"):
+        done = subprocess.run(
+            [sys.executable, "-m", "langgraft", command, disk / "out"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            report.problems.append(f"{command}: {done.stderr}")
+    mount("-o", "remount,bind,rw", disk)
+    report.mended(disk / "out", "read-only")
+    return report
+
+
 def main() -> None:
     """Break what is asked for."""
     base, what = Path(sys.argv[1]), sys.argv[2]
@@ -189,8 +223,10 @@ def main() -> None:
             report = full(base, "nr_inodes", range(1, 100), chains)
         case "served":
             report = served_models(base)
-        case _:
+        case "gone":
             report = gone(base)
+        case _:
+            report = read_only(base)
     told = {"tried": report.tried, "said": report.said, "problems": report.problems}
     sys.stdout.write(json.dumps(told))
 

@@ -110,7 +110,10 @@ class SQLiteFile:
 
     def _open(self) -> sqlite3.Connection:
         if self.read_only:
-            return self._connect("ro")
+            # Where nothing can be written SQLite cannot say that it reads; nor can anybody write.
+            sealed = not os.access(self.path.parent, os.W_OK)
+            alone = sealed and not Path(f"{self.path}-wal").exists()
+            return self._connect("ro&immutable=1" if alone else "ro")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # SQLite does not wait its turn when several processes turn a new file to WAL.
         with FileLock(f"{self.path}.lock", timeout=_PATIENCE_SECONDS):
