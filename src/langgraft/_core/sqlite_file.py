@@ -146,6 +146,7 @@ class SQLiteFile:
                 f"{self.path}: this database is not {layout.kind} of this version; {layout.advice}"
             )
             raise InputError(msg)
+        self._refuse_cut(connection)
         if not self.read_only:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {'FULL' if layout.durable else 'NORMAL'}")
@@ -157,6 +158,17 @@ class SQLiteFile:
             connection.execute(f"PRAGMA application_id = {layout.application}")
             connection.execute(f"PRAGMA user_version = {layout.version}")
             connection.execute("COMMIT")
+
+    def _refuse_cut(self, connection: sqlite3.Connection) -> None:
+        """Refuse a file that lost its end: what is missing of a page would be read as zeros."""
+        pages, size = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+        )
+        log = Path(f"{self.path}-wal")
+        logged = log.exists() and log.stat().st_size > 0
+        if not logged and 0 < self.path.stat().st_size < max(pages, 1) * size:
+            msg = "it was cut"
+            raise sqlite3.DatabaseError(msg)
 
     @contextmanager
     def _naming_the_file(self) -> Iterator[None]:
