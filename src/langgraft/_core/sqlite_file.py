@@ -162,7 +162,8 @@ class SQLiteFile:
     def _refuse_cut(self, connection: sqlite3.Connection) -> None:
         """Refuse a file that lost its end: what is missing of a page would be read as zeros."""
         pages, size = (
-            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+            connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "page_size")
         )
         log = Path(f"{self.path}-wal")
         logged = log.exists() and log.stat().st_size > 0

@@ -137,7 +137,9 @@ def test_count_when_its_file_is_cut_then_says_what_to_do_and_never_counts_less(
     data = whole.read_bytes()
     for size in range(1, len(data), 61):
         cut.write_bytes(data[:size])
-        with pytest.raises(InputError, match="cut: not a count of what .* restore it, or delete it"):
+        with pytest.raises(
+            InputError, match="cut: not a count of what .* restore it, or delete it"
+        ):
             CallBudget(path=cut).spent()
         assert cut.read_bytes() == data[:size]
     cut.write_bytes(data)
