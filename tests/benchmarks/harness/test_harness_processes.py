@@ -68,6 +68,28 @@ def test_process_when_interrupted_then_exits_with_130_and_resumes(tmp_path: Path
     assert finish(out) == whole
 
 
+@pytest.mark.parametrize("until", ["plan", "item"])
+def test_processes_when_all_are_interrupted_then_only_the_first_says_so(
+    tmp_path: Path, until: str
+) -> None:
+    """A terminal sends Ctrl-C to all processes of a plan, also to those that are still loading."""
+    command = [sys.executable, "-m", "langgraft", "run", "demo", "--limit", "3", "--json"]
+    with subprocess.Popen(
+        [*command, "--processes", "2", "--out", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert any(json.loads(line)["event"] == until for line in process.stdout)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == "not finished; run the same command again to go on\n"
+    assert verify_directory(tmp_path) == []
+
+
 def test_process_when_interrupted_twice_then_ends_at_once(tmp_path: Path) -> None:
     """A second Ctrl-C ends the process even while an item keeps it busy."""
     with started(tmp_path / "out", PAUSE, "deaf", until="deaf") as process:
