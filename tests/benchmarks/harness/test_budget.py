@@ -138,7 +138,7 @@ def test_count_when_its_file_is_cut_then_says_what_to_do_and_never_counts_less(
     for size in range(1, len(data), 61):
         cut.write_bytes(data[:size])
         with pytest.raises(
-            InputError, match="cut: not a count of what .* restore it, or delete it"
+            InputError, match=r"cut: not a count of what .* restore it, or delete it"
         ):
             CallBudget(path=cut).spent()
         assert cut.read_bytes() == data[:size]

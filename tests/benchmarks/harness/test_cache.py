@@ -209,7 +209,9 @@ def test_cache_when_its_file_is_cut_then_says_what_to_do(path: Path) -> None:
     data = path.read_bytes()
     for size in range(1, len(data), 499):
         path.write_bytes(data[:size])
-        with pytest.raises(InputError, match=r"not a response cache, or damaged .* delete the file"):
+        with pytest.raises(
+            InputError, match=r"not a response cache, or damaged .* delete the file"
+        ):
             ResponseCache(path)
 
 
