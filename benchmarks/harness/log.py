@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 REDO = "restore it, or delete its folder to redo the run"
 """What to do about a damaged file of a run."""
 
+_ANEW = "delete it and run the plan again: it is written anew"
 _CRC_LENGTH = 8
 _FIELDS = {"index", "item_id", "result", "deltas"}
 
@@ -408,7 +409,7 @@ def read_plan_fields(out: Path) -> Mapping[str, JSON]:
     try:
         plan = load_yaml(read_bytes(path).decode())
     except ValueError as error:
-        raise RunDirectoryError(f"is damaged: {error}", path=path) from error
+        raise RunDirectoryError(f"is damaged: {error}; {_ANEW}", path=path) from error
     return plan if isinstance(plan, dict) else {}
 
 
@@ -421,7 +422,7 @@ def plan_digest(out: Path) -> str:
     try:
         return digest(read_plan_fields(out))
     except (TypeError, ValueError) as error:
-        msg = f"is damaged: {error}"
+        msg = f"is damaged: {error}; {_ANEW}"
         raise RunDirectoryError(msg, path=out / "plan.yaml") from error
 
 
@@ -437,7 +438,7 @@ def read_graph(out: Path) -> RunGraph:
         check_number(data, MOST_VALUES + MOST_ITEMS)
         return runs_from_json(map(load_json, io.BytesIO(data)))
     except (ValueError, KeyError, TypeError, PlanError) as error:
-        msg = f"is damaged: {error}"
+        msg = f"is damaged: {error}; {_ANEW}"
         raise RunDirectoryError(msg, path=path) from error
 
 

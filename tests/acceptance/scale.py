@@ -5,24 +5,21 @@ Seconds are of CPU, user and system, of a process that did it all: others may ke
 
 import json
 import os
-import resource
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
+import large_directories
 import yaml
-from large_directories import RUNS_A_REPLICATE, make_directory, run_in_one
+from large_directories import RUNS_A_REPLICATE, make_directory
 
-from acceptance.command import clean_environment, command_line
+from acceptance.command import Cost, clean_environment, command_line, cost
 from acceptance.figure import Figure, Setting
 from langgraft.benchmarks.studies import plan_path
 
-MEGABYTE: Final = 1 << 20
 ITEMS: Final = 100
 """Of a test run, where the report is measured."""
 FLAT: Final = 64
@@ -48,16 +45,16 @@ def measure(setting: Setting) -> list[Figure]:
         Figure(
             "`status` tells at once how far thousands of runs are",
             f"`langgraft status`, {replicates * RUNS_A_REPLICATE:,} runs, a third of them not marked",
-            f"{status[0]:.2f} s of CPU",
+            f"{status.seconds:.2f} s of CPU",
             "< 2 s",
-            status[0] < 2 if judged else None,
+            status.seconds < 2 if judged else None,
         ),
         Figure(
             "`verify` of the demo takes a moment",
             "`langgraft verify`" + ", two items a run" * setting.reduced,
-            f"{verified[0]:.2f} s of CPU",
+            f"{verified.seconds:.2f} s of CPU",
             "< 2 s",
-            verified[0] < 2 if judged else None,
+            verified.seconds < 2 if judged else None,
         ),
         _flat(setting),
         *_report(setting, large),
@@ -67,7 +64,11 @@ def measure(setting: Setting) -> list[Figure]:
 def _flat(setting: Setting) -> Figure:
     """Compare the memory of runs of many items with that of ten times as many."""
     most = setting.size(100_000, 5_000)
-    peaks = [_apart(run_in_one, setting.work / f"one-{size}", size) for size in (most // 10, most)]
+    script = [sys.executable, str(Path(large_directories.__file__))]
+    peaks = [
+        _successful(cost([*script, str(setting.work / f"one-{size}"), str(size)])).megabytes
+        for size in (most // 10, most)
+    ]
     grown = peaks[1] - peaks[0]
     return Figure(
         "Memory stays flat while items are committed",
@@ -80,10 +81,11 @@ def _flat(setting: Setting) -> Figure:
 
 def _report(setting: Setting, out: Path) -> list[Figure]:
     replicates = setting.size(47, 1)
-    setting.say(f"a directory of {replicates} × 2,160 items")
+    setting.say(f"a directory of {replicates * 2_160:,} items")
     outcome = make_directory(out, replicates, ITEMS)
     items = sum(run.done for run in outcome.runs)
-    seconds, peak = _measured("report", out)
+    measured = _measured("report", out)
+    seconds, peak = measured.seconds, measured.megabytes
     judged = not setting.reduced
     how = f"`langgraft report`, {items:,} items in {len(outcome.runs):,} runs, drawn"
     promise = "The report of a large study takes a minute and little memory"
@@ -133,25 +135,16 @@ def _interrupted(setting: Setting, what: str, *words: object, at: str = "item") 
     )
 
 
-def _measured(*words: object) -> tuple[float, float]:
-    """Run a command of langgraft; return its CPU seconds and its peak memory in megabytes."""
-    process = subprocess.Popen(
-        command_line(*words), env=clean_environment(), stdout=subprocess.DEVNULL
-    )
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        msg = f"langgraft {words[0]} ended with {process.returncode}"
-        raise RuntimeError(msg)
-    return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / MEGABYTE
+def _measured(*words: object) -> Cost:
+    """Run a command of langgraft, and measure it.
+
+    Raises:
+        RuntimeError: It failed.
+    """
+    return _successful(cost(command_line(*words)))
 
 
-def _apart(function: Callable[[Path, int], None], out: Path, size: int) -> float:
-    """Call in a process of its own; return its peak memory in megabytes."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        pool.submit(function, out, size).result()
-        return pool.submit(_peak).result()
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEGABYTE
+def _successful(measured: Cost) -> Cost:
+    if measured.ended.code:
+        raise RuntimeError(measured.ended.stderr)
+    return measured

@@ -1,6 +1,7 @@
 """Run directories of any size, as the harness writes them: the continual study, its episodes drawn."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -99,3 +100,7 @@ class OneRun(ChainStudy):
 def run_in_one(out: Path, items: int) -> None:
     """Run such a plan, whose items are answered at once."""
     asyncio.run(run_chain(out, chain_plan(items=items), OneRun()))
+
+
+if __name__ == "__main__":
+    run_in_one(Path(sys.argv[1]), int(sys.argv[2]))
