@@ -130,7 +130,7 @@ _FILE: Final = Layout(
     application=0x6C677370,
     version=1,
     schema="CREATE TABLE spent (calls INTEGER, tokens INTEGER, picodollars INTEGER)",
-    advice="give another path",
+    advice="restore it, or delete it: no cap then knows of what was asked before",
     durable=False,
 )
 _NAMES: Final = ("calls", "tokens", "picodollars")

@@ -118,7 +118,7 @@ class _Actor:
             raise EOFError(one_line(error)) from error
         return messages
 
-    def end(self) -> None:
+    def end(self, seconds: float = 0.0) -> None:  # noqa: ARG002  (it answers nobody by then)
         ray.kill(self._node)
 
 

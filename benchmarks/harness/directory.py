@@ -41,8 +41,13 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import ResumeRefusedError, RunDirectoryError
 from langgraft._core.files import atomic_write, disk_errors, make_directory, read_bytes
-from langgraft._core.untrusted import load_yaml
-from langgraft.benchmarks.harness.log import read_graph, read_manifest, run_folder
+from langgraft.benchmarks.harness.log import (
+    plan_digest,
+    read_graph,
+    read_manifest,
+    read_plan_fields,
+    run_folder,
+)
 from langgraft.benchmarks.harness.plans import PreparedPlan, resolved_yaml
 from langgraft.benchmarks.harness.study import (
     BankPlace,
@@ -79,8 +84,7 @@ def hold_directory(out: Path, prepared: PreparedPlan[Any]) -> Iterator[None]:
     with locked(out):
         _await_processes(out)
         check_directory(out, prepared)
-        if not (out / "manifest.json").exists():
-            _write_first_files(out, prepared)
+        _write_first_files(out, prepared)
         make_directory(out / "runs")
         yield
 
@@ -116,8 +120,7 @@ def hold_shard(out: Path, prepared: PreparedPlan[Any], index: int, count: int) -
     with ExitStack() as held:
         with locked(out, _SHARD_SECONDS):
             check_directory(out, prepared)
-            if not (out / "manifest.json").exists():
-                _write_first_files(out, prepared)
+            _write_first_files(out, prepared)
             make_directory(out / "runs")
             own = out / f"{_PROCESS}{index}-of-{count}.lock"
             for path in sorted(out.glob(f"{_PROCESS}*.lock")):
@@ -176,11 +179,19 @@ def _lock(path: Path, seconds: float) -> Iterator[None]:
 
 
 def _write_first_files(out: Path, prepared: PreparedPlan[Any]) -> None:
-    """Write what the directory is started with; the manifest comes last and makes it valid."""
-    rows = [canonical_json(run_to_json(run)) for run in prepared.graph]
-    atomic_write(out / "plan.yaml", resolved_yaml(prepared.resolved))
-    atomic_write(out / "runs.jsonl", "".join(f"{row}\n" for row in rows).encode())
-    atomic_write(out / "manifest.json", f"{canonical_json(prepared.manifest)}\n".encode())
+    """Write what is not there of the files of a start; the manifest comes last and makes it valid."""
+    started = (out / "manifest.json").exists()
+    for name, data in (
+        ("plan.yaml", resolved_yaml(prepared.resolved)),
+        ("runs.jsonl", _runs_file(prepared)),
+        ("manifest.json", f"{canonical_json(prepared.manifest)}\n".encode()),
+    ):
+        if not (started and (out / name).exists()):
+            atomic_write(out / name, data)
+
+
+def _runs_file(prepared: PreparedPlan[Any]) -> bytes:
+    return "".join(f"{canonical_json(run_to_json(run))}\n" for run in prepared.graph).encode()
 
 
 def check_directory(out: Path, prepared: PreparedPlan[Any]) -> None:
@@ -198,6 +209,7 @@ def check_directory(out: Path, prepared: PreparedPlan[Any]) -> None:
         if found:
             msg = "was started with something else (use another directory, or go back)"
             raise ResumeRefusedError(msg, path=out, differences=found)
+        _check_first_files(out, prepared)
         return
     with disk_errors("list", out):
         entries = {entry.name for entry in out.iterdir()}
@@ -208,13 +220,33 @@ def check_directory(out: Path, prepared: PreparedPlan[Any]) -> None:
         raise RunDirectoryError(msg, path=out)
 
 
+def _check_first_files(out: Path, prepared: PreparedPlan[Any]) -> None:
+    """Check that what the manifest gives digests of is as it was written.
+
+    Raises:
+        RunDirectoryError: A file is not.
+    """
+    plan, runs = out / "plan.yaml", out / "runs.jsonl"
+    damaged = None
+    try:
+        if plan.exists() and plan_digest(out) != prepared.manifest["plan"]:
+            damaged = plan
+    except RunDirectoryError:
+        damaged = plan
+    if runs.exists() and read_bytes(runs) != _runs_file(prepared):
+        damaged = runs
+    if damaged is not None:
+        msg = "is not what the directory was started with; delete it and run again: it is written anew"
+        raise RunDirectoryError(msg, path=damaged)
+
+
 def _directory_differences(
     out: Path, prepared: PreparedPlan[Any], new: Mapping[str, JSON]
 ) -> Iterator[str]:
     old = read_manifest(out)
     # A digest names what differs badly: where one differs, compare what it stands for.
     if old.get("plan") != new["plan"]:
-        found = list(differences(_read_plan(out), prepared.resolved, "plan"))
+        found = list(differences(read_plan_fields(out), prepared.resolved, "plan"))
         yield from found or differences(old.get("plan"), new["plan"], "plan")
     elif old.get("runs") != new["runs"] and old.get("limit") == new["limit"]:
         yield _describe_runs(read_graph(out), prepared.graph)
@@ -229,15 +261,6 @@ def _directory_differences(
         yield from differences(old.get(key), new[key], where, sep)
 
 
-def _read_plan(out: Path) -> Mapping[str, JSON]:
-    path = out / "plan.yaml"
-    try:
-        plan = load_yaml(read_bytes(path).decode())
-    except ValueError as error:
-        raise RunDirectoryError(f"is damaged: {error}", path=path) from error
-    return plan if isinstance(plan, dict) else {}
-
-
 def _describe_runs(old: RunGraph, new: RunGraph) -> str:
     """Say how the runs of one and the same plan differ, which means that the study changed."""
     before, after = {run.id: run.name for run in old}, {run.id: run.name for run in new}
@@ -249,19 +272,6 @@ def _describe_runs(old: RunGraph, new: RunGraph) -> str:
         if names
     ]
     return f"runs ({len(old)} → {len(new)}): " + ("; ".join(parts) or "in another order")
-
-
-def plan_digest(out: Path) -> str:
-    """Return the digest of the plan that stands in `plan.yaml`.
-
-    Raises:
-        RunDirectoryError: The file cannot be read or holds no plan.
-    """
-    try:
-        return digest(_read_plan(out))
-    except (TypeError, ValueError) as error:
-        msg = f"is damaged: {error}"
-        raise RunDirectoryError(msg, path=out / "plan.yaml") from error
 
 
 _SHORT_DIGEST = 12

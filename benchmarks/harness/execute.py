@@ -24,19 +24,18 @@ from langgraft._core.errors import (
     RunDirectoryError,
     StudyError,
 )
-from langgraft._core.files import atomic_write, make_directory
+from langgraft._core.files import atomic_write, disk_errors, make_directory, sync
 from langgraft.benchmarks.harness.directory import Places, places_in_memory
 from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.log import (
+    REDO,
     EventWriter,
-    LogContent,
     LogWriter,
     encode_record,
     fold_log,
     read_deltas,
     read_earlier,
     read_json,
-    read_log,
     run_folder,
     start_deltas,
 )
@@ -52,7 +51,6 @@ from langgraft.benchmarks.harness.progress import (
 from langgraft.benchmarks.harness.study import (
     WORK,
     BankPlace,
-    EarlierRun,
     ItemOutcome,
     Plan,
     PlannedRun,
@@ -60,8 +58,9 @@ from langgraft.benchmarks.harness.study import (
     RunSession,
     RunSpec,
 )
+from langgraft.benchmarks.harness.verify import check_done, read_items, spec_json
 from langgraft.memory.bank import banks_under
-from langgraft.memory.model import BankContent, MemoryDelta
+from langgraft.memory.model import MemoryDelta
 from langgraft.memory.stores.programs import erase
 
 
@@ -78,12 +77,16 @@ class RunStream:
         clock: Stamps events.
 
     Raises:
-        RunDirectoryError: The files contradict the run or its source, or cannot be written.
+        RunDirectoryError: The files contradict the run or its source, or cannot be written; or the
+            directory is gone.
     """
 
     def __init__(self, out: Path, graph: RunGraph, run: PlannedRun, clock: Clock) -> None:
         self.run = run
         self.folder = run_folder(out, run)
+        if not (out / "manifest.json").exists():  # nothing is written where a disk was mounted
+            msg = "is gone: mount its disk or put it back, and run again; nothing committed is lost"
+            raise RunDirectoryError(msg, path=out)
         start = start_deltas(out, graph, run)
         self.earlier = read_earlier(out, graph, run)
         """The runs that it reads, by name."""
@@ -100,6 +103,9 @@ class RunStream:
         self.dropped = content.tail
         """Bytes of an unfinished record that were cut off on opening."""
         self._log = LogWriter(self.folder / "items.jsonl", content)
+        if not content.records:  # a commit syncs the file, not that there is one
+            with disk_errors("sync", self.folder):
+                sync(self.folder)
         self._events = EventWriter(self.folder / "events.jsonl", clock)
         self._events.write_opened(self.committed, content.tail)
 
@@ -161,46 +167,6 @@ class RunStream:
         self._events.close()
 
 
-def read_items(folder: Path, run: PlannedRun) -> LogContent:
-    """Read the committed items of a run and check that they are the run's.
-
-    Raises:
-        RunDirectoryError: An item is not the one the plan has at this place.
-    """
-    path = folder / "items.jsonl"
-    content = read_log(path)
-    if len(content.records) > run.length:
-        msg = f"holds {len(content.records)} items; the run has {run.length}"
-        raise RunDirectoryError(msg, path=path)
-    for record, expected in zip(content.records, run.spec.item_ids, strict=False):
-        if record.item_id != expected:
-            msg = f"line {record.index + 1} holds item {record.item_id!r}, expected {expected!r}"
-            raise RunDirectoryError(msg, path=path)
-    return content
-
-
-def check_done(folder: Path, run: PlannedRun, content: LogContent) -> bool:
-    """Return whether a run is marked as done, and check that its log is as it was then.
-
-    Raises:
-        RunDirectoryError: The log has changed since.
-    """
-    path = folder / "DONE.json"
-    if not path.exists():
-        return False
-    done = read_json(path)
-    want = {"items": run.length, "sha256": done.get("sha256")}
-    have: dict[str, JSON] = {"items": len(content.records), "sha256": content.sha256}
-    if content.tail or done != want or done != have:
-        msg = (
-            f"says {done.get('items')} items with SHA-256 {str(done.get('sha256'))[:12]}; "
-            f"items.jsonl holds {have['items']} of {run.length} with {content.sha256[:12]} and "
-            f"{content.tail} bytes of no record; restore it, or delete its folder to redo the run"
-        )
-        raise RunDirectoryError(msg, path=path)
-    return True
-
-
 def is_done(out: Path, run: PlannedRun) -> bool:
     """Return whether a run is finished and its log unharmed.
 
@@ -213,25 +179,15 @@ def is_done(out: Path, run: PlannedRun) -> bool:
     return check_done(folder, run, read_items(folder, run))
 
 
-def spec_json(
-    run: PlannedRun, bank: BankContent, earlier: Mapping[str, EarlierRun]
-) -> dict[str, JSON]:
-    """Return what `spec.json` holds: the run, the bank it starts from, the logs it reads."""
-    digest = None if run.spec.source is None else bank.digest
-    read: dict[str, JSON] = {name: each.sha256 for name, each in earlier.items()}
-    logs: dict[str, JSON] = {"read": read} if read else {}
-    return {"run_id": run.id, "identity": run.identity, "bank": digest, **logs}
-
-
 def _keep_spec(folder: Path, spec: Mapping[str, JSON]) -> None:
     path = folder / "spec.json"
     if not path.exists():
         atomic_write(path, f"{canonical_json(spec)}\n".encode())
         return
-    found = read_json(path)
+    found = read_json(path, REDO)
     if found == json.loads(canonical_json(spec)):
         return
-    msg = "does not describe this run"
+    msg = f"does not describe this run; {REDO}"
     if found.get("bank") != spec["bank"]:
         msg = (
             "the bank the run started from no longer comes out of its source's log "

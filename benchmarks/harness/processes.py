@@ -19,7 +19,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from socket import gethostname
@@ -47,8 +47,10 @@ _START_SECONDS: Final = 30.0
 """How long the first runs wait for all processes to be ready; then those that are begin."""
 _LOOK_SECONDS: Final = 0.5
 """How often a lost process is looked for."""
-_END_SECONDS: Final = 5.0
-"""How long processes may take to end by themselves."""
+_END_SECONDS: Final = 0.5
+"""How long processes may take, all together, to end by themselves."""
+_SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM})
+"""Sent to all at once by a terminal and by batch systems: they mean the process that started the others."""
 
 _STOP: Final = "\0stop"
 """In the place of a run's name: no further item is to be started."""
@@ -94,8 +96,8 @@ class Worker(Protocol):
         """
         ...
 
-    def end(self) -> None:
-        """End it: what it still does is wanted by nobody."""
+    def end(self, seconds: float = 0.0) -> None:
+        """End it, after so many seconds at the latest: what it still does is wanted by nobody."""
         ...
 
 
@@ -112,7 +114,13 @@ class _Spawned:
         self._process = context.Process(
             target=_main, args=(there, number, work), name=f"langgraft-{number}", daemon=True
         )
-        self._process.start()
+        resource_tracker.ensure_running()  # which would let signals through again
+        # Held back until the process ignores them, as it is long in loading.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         there.close()
 
     def send(self, word: str) -> None:
@@ -121,10 +129,8 @@ class _Spawned:
     def receive(self) -> Sequence[Message]:
         return [self._connection.recv()]
 
-    def end(self) -> None:
-        with contextlib.suppress(OSError):
-            self.send(_QUIT)
-        self._process.join(_END_SECONDS)
+    def end(self, seconds: float = 0.0) -> None:
+        self._process.join(seconds)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
@@ -339,8 +345,12 @@ class Processes:
                 process.worker.send(_STOP)
 
     def _end(self) -> None:
-        for process in list(self._alive):
-            process.worker.end()
+        alive, until = list(self._alive), time.monotonic() + _END_SECONDS
+        for process in alive:
+            with contextlib.suppress(OSError):
+                process.worker.send(_QUIT)
+        for process in alive:
+            process.worker.end(max(0.0, until - time.monotonic()))
 
 
 # In the process ---------------------------------------------------------------------------
@@ -348,8 +358,9 @@ class Processes:
 
 def _main(connection: Connection, number: int, work: Work) -> None:
     """Carry out the runs that are named, until nobody names any."""
-    # Who presses Ctrl-C means the process that started this one, which says what to do.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number_of_signal in _SIGNALS:
+        signal.signal(number_of_signal, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     serve(connection, number, work, _check_starter)
 
 

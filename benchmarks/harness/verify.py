@@ -14,20 +14,22 @@ from typing import Final
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import RunDirectoryError
 from langgraft._core.files import atomic_write, read_bytes, whole_lines
-from langgraft.benchmarks.harness.directory import plan_digest
-from langgraft.benchmarks.harness.execute import check_done, read_items, spec_json
 from langgraft.benchmarks.harness.log import (
+    REDO,
     LogContent,
     PlanLog,
     fold_log,
+    plan_digest,
     read_deltas,
     read_earlier,
     read_events,
     read_json,
+    read_log,
     run_folder,
     start_deltas,
 )
-from langgraft.benchmarks.harness.study import WORK, PlannedRun, run_to_json
+from langgraft.benchmarks.harness.study import WORK, EarlierRun, PlannedRun, run_to_json
+from langgraft.memory.model import BankContent
 
 REPORT: Final = "report"
 """Folder of a run directory that holds the report."""
@@ -135,7 +137,7 @@ def _verify_report(out: Path) -> Iterator[Finding]:
             yield Finding(path, "is missing: the report was not finished; write it again")
         return
     try:
-        listed = read_json(path).get("files")
+        listed = read_json(path, "write the report again").get("files")
     except RunDirectoryError as error:
         yield _finding(error)
         return
@@ -242,7 +244,7 @@ def _verify_run(log: PlanLog, run: PlannedRun, folder: Path) -> Iterator[Finding
     if not (folder / "spec.json").exists():
         # A crash can leave an empty folder, but no item is committed before the spec.
         if content.records:
-            yield Finding(folder / "spec.json", "is missing")
+            yield Finding(folder / "spec.json", f"is missing; {REDO}")
         return
     start = start_deltas(log.path, log.graph, run)
     expected = spec_json(run, fold_log(start, folder), read_earlier(log.path, log.graph, run))
@@ -257,7 +259,7 @@ def _changes(content: LogContent) -> Iterator[bool]:
 
 
 def _verify_spec(run: PlannedRun, path: Path, expected: Mapping[str, JSON]) -> Iterator[Finding]:
-    found = read_json(path)
+    found = read_json(path, REDO)
     try:
         same_identity = digest(found.get("identity")) == digest(expected["identity"])
     except (TypeError, ValueError):
@@ -268,3 +270,56 @@ def _verify_spec(run: PlannedRun, path: Path, expected: Mapping[str, JSON]) -> I
         yield Finding(path, "the bank the run started from no longer comes out of its source's log")
     if found.get("read") != expected.get("read"):
         yield Finding(path, "a log that the run read has changed since")
+
+
+# What a run is held to, also before it is gone on with ------------------------------------------
+
+
+def read_items(folder: Path, run: PlannedRun) -> LogContent:
+    """Read the committed items of a run, without their results, and check that they are the run's.
+
+    Raises:
+        RunDirectoryError: An item is not the one the plan has at this place.
+    """
+    path = folder / "items.jsonl"
+    content = read_log(path, results=False)
+    if len(content.records) > run.length:
+        msg = f"holds {len(content.records)} items; the run has {run.length}; {REDO}"
+        raise RunDirectoryError(msg, path=path)
+    for record, expected in zip(content.records, run.spec.item_ids, strict=False):
+        if record.item_id != expected:
+            msg = f"line {record.index + 1} holds item {record.item_id!r}, expected {expected!r}; {REDO}"
+            raise RunDirectoryError(msg, path=path)
+    return content
+
+
+def check_done(folder: Path, run: PlannedRun, content: LogContent) -> bool:
+    """Return whether a run is marked as done, and check that its log is as it was then.
+
+    Raises:
+        RunDirectoryError: The log has changed since.
+    """
+    path = folder / "DONE.json"
+    if not path.exists():
+        return False
+    done = read_json(path, "delete it and run again: the run is marked anew")
+    want = {"items": run.length, "sha256": done.get("sha256")}
+    have: dict[str, JSON] = {"items": len(content.records), "sha256": content.sha256}
+    if content.tail or done != want or done != have:
+        msg = (
+            f"says {done.get('items')} items with SHA-256 {str(done.get('sha256'))[:12]}; "
+            f"items.jsonl holds {have['items']} of {run.length} with {content.sha256[:12]} and "
+            f"{content.tail} bytes of no record; {REDO}"
+        )
+        raise RunDirectoryError(msg, path=path)
+    return True
+
+
+def spec_json(
+    run: PlannedRun, bank: BankContent, earlier: Mapping[str, EarlierRun]
+) -> dict[str, JSON]:
+    """Return what `spec.json` holds: the run, the bank it starts from, the logs it reads."""
+    digest = None if run.spec.source is None else bank.digest
+    read: dict[str, JSON] = {name: each.sha256 for name, each in earlier.items()}
+    logs: dict[str, JSON] = {"read": read} if read else {}
+    return {"run_id": run.id, "identity": run.identity, "bank": digest, **logs}

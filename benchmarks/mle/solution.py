@@ -216,8 +216,11 @@ _FIRST: Final = {"plan.lock", f".{ASKED}.tmp", WORK}
 """What a process that was killed early leaves."""
 
 
+_ANOTHER: Final = "restore it, or give another folder"
+
+
 def _refuse_others(order: Order) -> None:
-    was = dict(read_json(order.out / ASKED))
+    was = dict(read_json(order.out / ASKED, _ANOTHER))
     was.pop("search", None)
     found = list(differences(was, json.loads(canonical_json(_asked(order))), "", ""))
     if found:
@@ -246,7 +249,7 @@ def _begin(order: Order, memory: MemoryProvider[Any] | None) -> str:
     path = order.out / ASKED
     if path.exists():
         _refuse_others(order)
-        return str(read_json(path)["search"])
+        return str(read_json(path, _ANOTHER)["search"])
     rest = f"{order.plan.competitions[0]}/seed-{order.seed}"
     name = order.plan.named(order.settings.name, rest)
     if memory is not None:

@@ -97,6 +97,7 @@ class SyntheticLog:
         world: What is studied.
         done: Run name → how many of its items are done; all of them where it is missing.
         manifest: Overrides of the manifest.
+        runs: The runs of a plan, in the place of the world's.
     """
 
     def __init__(
@@ -105,9 +106,10 @@ class SyntheticLog:
         *,
         done: Mapping[str, int] | None = None,
         manifest: Mapping[str, JSON] | None = None,
+        runs: Sequence[RunSpec] | None = None,
     ) -> None:
         self.world = world or World()
-        self.runs = tuple(_runs(self.world))
+        self.runs = tuple(_runs(self.world) if runs is None else runs)
         self.manifest: Mapping[str, JSON] = {**MANIFEST, **(manifest or {})}
         self._done = dict(done or {})
         self._specs = {run.name: run for run in self.runs}

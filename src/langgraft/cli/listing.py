@@ -128,6 +128,10 @@ def show_checks(prepared: "PreparedPlan[Any]", *, as_json: bool) -> bool:
     return good
 
 
+_MOST_ROWS: Final = 100
+"""Of unfinished runs: drawing thousands takes longer than finding them."""
+
+
 def show_status(directory: Path, *, as_json: bool) -> None:
     """Show how far each run of a directory is."""
     log = PlanLog(directory)
@@ -138,12 +142,16 @@ def show_status(directory: Path, *, as_json: bool) -> None:
             {"run": run.name, "id": run.id, "done": run.done, "planned": run.planned}
             for run in progress
         ]
-        write_json({"complete": log.complete, "runs": runs, "spent": spent})
+        complete = all(run.finished for run in progress)
+        write_json({"complete": complete, "runs": runs, "spent": spent})
         return
     unfinished = [run for run in progress if not run.finished]
-    rows = [(run.name, run.done, run.planned) for run in unfinished]
+    begun_first = sorted(unfinished, key=lambda run: run.done == 0)
+    rows = [(run.name, run.done, run.planned) for run in begun_first[:_MOST_ROWS]]
     if rows:
         show_table("Unfinished runs", ("run", "done", "planned"), rows)
+    if len(unfinished) > len(rows):
+        say(f"and {len(unfinished) - len(rows):,} more unfinished runs; --json lists all")
     finished = len(progress) - len(unfinished)
     done, planned = sum(run.done for run in progress), sum(run.planned for run in progress)
     say(f"{finished} of {len(progress)} runs finished, {done} of {planned} items committed")
