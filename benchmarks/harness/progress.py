@@ -192,7 +192,11 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 def whole_number(value: object) -> int:
     """Return a number of something that an event tells; 0 for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return value if type(value) is int and 0 < value < _MOST else 0
+
+
+_MOST: Final = 10**24
+"""Picodollars, too: whoever tells more than a million million dollars tells nothing."""
 
 
 class Tally:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from typing import Any, Final, Literal, TypeAlias
 
 from langgraft._core.effects import Clock, SystemClock
-from langgraft._core.errors import InputError
-from langgraft._core.files import each_whole_line, whole_lines
+from langgraft._core.errors import InputError, RunDirectoryError
+from langgraft._core.files import each_whole_line, read_bytes, whole_lines
+from langgraft._core.untrusted import load_yaml
 from langgraft.benchmarks.harness.budget import read_all_spent
 from langgraft.benchmarks.harness.log import PlanLog, read_checked, run_folder
 from langgraft.benchmarks.harness.progress import Counts, whole_number
@@ -91,6 +91,23 @@ _QUIET_SECONDS: Final = 60.0
 """After so long without a run under way a plan is taken to have stopped."""
 
 
+def _moment(value: object) -> float:
+    """Return seconds since the epoch; 0 for what cannot be that."""
+    return float(value) if isinstance(value, int | float) and 0 < value < _LATEST else 0.0
+
+
+_LATEST: Final = 1e11
+
+
+def _title(out: Path) -> str:
+    """Return the title of a plan; nothing where it has none."""
+    try:
+        plan = load_yaml(read_bytes(out / "plan.yaml").decode())
+    except ValueError as error:
+        raise RunDirectoryError(f"is damaged: {error}", path=out / "plan.yaml") from error
+    return str(plan.get("title", "")) if isinstance(plan, dict) else ""
+
+
 class PlanWatch:
     """Follows a run directory without touching it; each `look` reads what was written since the last one.
 
@@ -109,7 +126,7 @@ class PlanWatch:
         self.out = out
         self._clock = clock or SystemClock()
         log = PlanLog(out)
-        self.study = log.study
+        self.title = _title(out) or f"A {log.study} study"
         self._graph = log.graph
         self._names = groups_of(run.spec for run in self._graph)
         self._forget()
@@ -174,8 +191,7 @@ class PlanWatch:
 
     def _take(self, run: WatchedRun, event: Mapping[str, Any]) -> None:
         told, group = str(event.get("text", "")), self.groups[self._names[run.run.name]]
-        found = event.get("time")
-        time = float(found) if isinstance(found, int | float) else 0.0
+        time = _moment(event.get("time"))
         run.last = max(run.last, time)
         match event.get("event"):
             case "opened":
@@ -199,6 +215,8 @@ class PlanWatch:
                 told = "closed before its end"
             case "done":
                 told = "done"
+            case other:
+                told = f"{other}: {told}"
         self._seen += 1
         self._keep(self._recent, (time, self._seen, run.run.name, told), _RECENT)
 
@@ -244,13 +262,13 @@ class PlanWatch:
     def seconds_left(self) -> float | None:
         """Estimate the seconds until the end from the pace of the last items, whoever did them.
 
-        A gap that is far longer than most, such as a night between two commands, is not the pace.
+        A rest, such as a night between two commands, is not the pace.
         """
         times = sorted(self._pace)
         if len(times) < 2 or self.complete:  # noqa: PLR2004 - a gap lies between two
             return None
-        gaps = [after - before for before, after in pairwise(times)]
-        most = 20 * max(median(gaps), sum(gaps) / 20 / len(gaps))
+        gaps = sorted(after - before for before, after in pairwise(times))
+        most = 3 * gaps[-min(3, len(gaps) // 2 + 1)]  # one or two rests
         took = sum(min(gap, most) for gap in gaps)
         return took / len(gaps) * (self.all.planned - self.all.done)
 
@@ -275,4 +293,6 @@ class PlanWatch:
         """Return how far the plan is in one line."""
         done = f"{self.states['done']}/{len(self.runs)} runs done"
         open_ones = (f"{self.states[each]} {each}" for each in _OPEN if self.states[each])
-        return self.all.line(self.seconds_left(), done, *open_ones)
+        tens = 0 if self.complete or not self._recent else int(self.quiet // 600)
+        quiet = (f"no event for {tens}0 min",) if tens else ()
+        return self.all.line(self.seconds_left(), done, *open_ones, *quiet)

@@ -207,8 +207,7 @@ def _write_page(target: Path, seen: PlanWatch, every: float | None) -> Path | No
     except MissingExtraError as error:
         complain(f"no page: {error}")
         return None
-    title = f"{seen.out.absolute().name}, a study of the kind {seen.study}"
-    text = template.render(watch=seen, every=every, now=time.time(), title=title)
+    text = template.render(watch=seen, every=every, now=time.time(), title=seen.title)
     atomic_write(target, f"{text}\n".encode())
     return target
 
