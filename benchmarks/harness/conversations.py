@@ -1,4 +1,4 @@
-"""Episodes of a log as data to train a model on: what a study tells of one, and the forms it is written in.
+"""Episodes of a log as data to train a model on, or to read: what a study tells of one, and the forms of it.
 
 =================  ==============================================================================
 form               a line of JSON is
@@ -10,6 +10,8 @@ form               a line of JSON is
                    services; replies that nothing is to be learned from have `"weight": 0`
 `trajectories`     an episode: where it is from, how it ended, its steps, and what was recalled
 =================  ==============================================================================
+
+For people to look through, `harness/inspect_logs.py` writes a folder with a log a run.
 
 A *conversation* is what a model was sent, and what it said. Nothing is to be learned from a reply that
 was of no use (in a text world, one without an action), nor, where memory was asked again within an
@@ -43,10 +45,12 @@ MOST_NAMED: Final = 20
 class Message:
     """One message of a conversation."""
 
-    role: Literal["system", "user", "assistant"]
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
     learned: bool = False
     """Whether it is a reply that something is to be learned from."""
+    call: tuple[str, str, Mapping[str, JSON]] | None = None
+    """Of a reply, the id, name and arguments of the tool it calls; of a tool, what it was called with."""
 
     def to_json(self) -> dict[str, JSON]:
         """Return what a chat model is sent."""
@@ -149,7 +153,7 @@ class PlayedEpisode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Which episodes are exported: those that pass everything that is given."""
+    """Which episodes are exported: those that pass everything that is given; by default all."""
 
     success: bool = False
     """Successes alone."""
@@ -172,6 +176,44 @@ class Choice:
                 )
             )
         )
+
+
+class Chooser:
+    """Picks episodes, and knows afterwards whether what was asked for is there."""
+
+    def __init__(self, choice: Choice) -> None:
+        self._choice = choice
+        self._seen: dict[str, Counter[str]] = {
+            "condition": Counter(),
+            "domain": Counter(),
+            "task": Counter(),
+        }
+
+    def takes(self, episode: PlayedEpisode) -> bool:
+        """Say whether an episode passes, and note its names."""
+        for name, names in self._seen.items():
+            names[str(getattr(episode, name))] += 1
+        return self._choice.takes(episode)
+
+    @property
+    def total(self) -> int:
+        """How many episodes there were."""
+        return self._seen["task"].total()
+
+    def check(self) -> None:
+        """Check, once all were seen, that what was chosen by is there.
+
+        Raises:
+            InputError: A name is of no episode.
+        """
+        choice = self._choice
+        chosen = (choice.conditions, choice.domains, choice.tasks)
+        for (name, seen), wanted in zip(self._seen.items(), chosen, strict=True):
+            if unknown := [each for each in wanted if each not in seen]:
+                more = " …" if len(seen) > MOST_NAMED else ""
+                there = ", ".join([*seen][:MOST_NAMED])
+                msg = f"no episode of the log has {name} {unknown[0]!r}; there are {there}{more}"
+                raise InputError(msg)
 
 
 @dataclass(slots=True)
@@ -200,24 +242,18 @@ def export(
         InputError: A name that is to be chosen by is of no episode, none passes, or what an agent
             saw cannot be made again exactly.
     """
-    made = Exported()
-    seen: dict[str, Counter[str]] = {"condition": Counter(), "domain": Counter(), "task": Counter()}
+    made, chooser = Exported(), Chooser(choice)
     for episode in episodes:
-        for name, names in seen.items():
-            names[str(getattr(episode, name))] += 1
-        if choice.takes(episode):
+        if chooser.takes(episode):
             made.episodes += 1
             rows = list(_rows(episode, form, with_memory=with_memory))
             made.empty += not rows
             made.lines += [f"{json.dumps(row, allow_nan=False)}\n" for row in rows]
-    for name, wanted in zip(seen, (choice.conditions, choice.domains, choice.tasks), strict=True):
-        if unknown := [each for each in wanted if each not in seen[name]]:
-            there = [*seen[name]][:MOST_NAMED]
-            more = " …" if len(seen[name]) > MOST_NAMED else ""
-            msg = f"no episode of the log has {name} {unknown[0]!r}; there are {', '.join(there)}{more}"
-            raise InputError(msg)
+    chooser.check()
     if not made.lines:
-        msg = f"nothing to export: of {seen['task'].total()} episodes in the log {made.episodes} are chosen"
+        msg = (
+            f"nothing to export: of {chooser.total} episodes in the log {made.episodes} are chosen"
+        )
         raise InputError(f"{msg}, and none holds a reply to learn from" if made.episodes else msg)
     return made
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # a log is read without them
     from langchain_core.language_models import BaseChatModel
     from langgraph.store.base import BaseStore
 
-    from langgraft.benchmarks.harness.conversations import PlayedEpisode
+    from langgraft.benchmarks.harness.conversations import Message, PlayedEpisode
 
 
 def check_server_url(url: str) -> str:
@@ -414,6 +414,15 @@ class Study(ABC, Generic[PlanT]):
         del plan, log
         msg = f"a log of the study {self.name!r} cannot be exported: {self.no_conversations}"
         raise PlanError(msg)
+
+    def went_well(self, result: Mapping[str, JSON]) -> bool | None:
+        """Say whether an item went well, for people who watch; `None` where it is none to be scored."""
+        found = result.get("success")
+        return found if isinstance(found, bool) else None
+
+    def messages(self, kept: Path) -> "Sequence[Message]":  # noqa: ARG002
+        """Return what was said in an item, as files kept of it tell, of a study without `episodes`."""
+        return ()
 
     def try_out(
         self, plan: PlanT, runs: Sequence[RunSpec], *, concurrency: int | None = None
