@@ -3,7 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -15,8 +15,10 @@ from langgraft.benchmarks.ablation.variants import VARIANTS
 from langgraft.benchmarks.comparison.contrasts import (
     Comparison,
     Contrast,
+    Difference,
     compare_outcomes,
     corrected,
+    difference_of,
 )
 from langgraft.benchmarks.comparison.estimates import (
     Estimate,
@@ -27,6 +29,7 @@ from langgraft.benchmarks.comparison.estimates import (
 from langgraft.benchmarks.comparison.outcomes import (
     Outcomes,
     Pair,
+    averaged,
     differences_of,
     matrices,
     matrix_of,
@@ -37,9 +40,21 @@ from langgraft.benchmarks.comparison.sequential import (
     fixed_pairs,
     guard_decision,
 )
-from langgraft.benchmarks.comparison.verdicts import Gate, completeness
+from langgraft.benchmarks.comparison.verdicts import (
+    Cell,
+    Gate,
+    Hypothesis,
+    completeness,
+    matches,
+    sides_of,
+)
 from langgraft.benchmarks.harness.study import PlanLogReader
-from langgraft.benchmarks.reporting.findings import control_gates, no_difference
+from langgraft.benchmarks.reporting.findings import (
+    Registration,
+    control_gates,
+    no_difference,
+    registration,
+)
 
 Word: TypeAlias = Literal["helps", "harms", "no detectable difference", "cannot tell", "not tested"]
 """`not tested`: nothing was recalled in any attempt; `cannot tell`: incomplete, too few runs, or another
@@ -191,6 +206,8 @@ class Analysis:
     """Memory and item → variant → success where it was recalled first."""
     guard: GuardDecision | None
     gates: tuple[Gate, ...]
+    registration: Registration = field(default_factory=Registration)
+    """What came of the hypotheses that the plan registers."""
 
     @property
     def sound(self) -> bool:
@@ -227,6 +244,9 @@ def analyze(plan: AblationPlan, log: PlanLogReader) -> Analysis:
         harm_items=_harm_items(plan, by_name),
         guard=None,
         gates=_gates(arms, comparison, memories),
+        registration=registration(
+            plan.hypotheses, log.manifest, lambda each: hypothesis_difference(each, arms)
+        ),
     )
 
 
@@ -408,6 +428,37 @@ def _harm_items(
     return {
         at: {variant: math.fsum(each) / len(each) for variant, each in item.items()}
         for at, item in sorted(scores.items())
+    }
+
+
+def hypothesis_difference(hypothesis: Hypothesis, arms: Sequence[ArmFound]) -> Difference:
+    """Return what a registered hypothesis is judged by: the outcomes that the comparison has.
+
+    No memory is the mean of all runs without, those of the re-run included; another baseline is paired
+    run by run.
+    """
+    ours, theirs = (
+        [[each for each in arms if matches(part, _levels(each.arm))] for part in sides_of(side)]
+        for side in (hypothesis.treated, hypothesis.baseline)
+    )
+    treated = averaged([averaged([each.outcomes for each in part]) for part in ours])
+    if any(each.arm.has_memory for part in theirs for each in part):
+        base = averaged([averaged([each.outcomes for each in part]) for part in theirs])
+        return difference_of(treated, [base], paired=True)
+    bare = {each.arm.name: each for part in theirs for each in part}
+    again = not any(each.arm.name == RERUN for part in ours for each in part)
+    bare |= {each.arm.name: each for each in arms if again and each.arm.name == RERUN}
+    learned = any(each.arm.has_memory for part in ours for each in part)
+    untrained = [each.outcomes for each in bare.values()]
+    return difference_of(treated, untrained, paired=False, shared_effects=learned)
+
+
+def _levels(arm: Arm) -> Cell:
+    return {
+        "condition": arm.name,
+        "memory": arm.memory,
+        "source": arm.source,
+        "control": arm.control,
     }
 
 

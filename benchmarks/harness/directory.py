@@ -2,7 +2,8 @@
 
     <out>/plan.yaml       the plan with every default written out
     <out>/runs.jsonl      the runs it expands to, with their ids
-    <out>/manifest.json   digests of both, fingerprints, package versions; written last
+    <out>/manifest.json   digests of both, fingerprints, package versions, the digest of the hypotheses
+                          with the time they were registered at; written last, before anything is run
     <out>/plan.lock       held while a process runs the plan; process-<n>.lock by those that help it,
                           or by shards
     <out>/spent.sqlite    calls, tokens and money that real models were asked for, and cost; of a
@@ -30,6 +31,7 @@ import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -39,11 +41,12 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import JSON, canonical_json, digest
+from langgraft._core.effects import SystemClock
 from langgraft._core.errors import ResumeRefusedError, RunDirectoryError
 from langgraft._core.files import atomic_write, disk_errors, make_directory, read_bytes
 from langgraft._core.untrusted import load_yaml
 from langgraft.benchmarks.harness.log import read_graph, read_manifest, run_folder
-from langgraft.benchmarks.harness.plans import PreparedPlan, resolved_yaml
+from langgraft.benchmarks.harness.plans import PreparedPlan, registered, resolved_yaml
 from langgraft.benchmarks.harness.study import (
     BankPlace,
     PlannedRun,
@@ -169,9 +172,13 @@ def _lock(path: Path, seconds: float) -> Iterator[None]:
 def _write_first_files(out: Path, prepared: PreparedPlan[Any]) -> None:
     """Write what the directory is started with; the manifest comes last and makes it valid."""
     rows = [canonical_json(run_to_json(run)) for run in prepared.graph]
+    manifest = dict(prepared.manifest)
+    if (sha256 := registered(prepared.resolved)) is not None:
+        at = datetime.fromtimestamp(SystemClock().time(), UTC).isoformat(timespec="seconds")
+        manifest["registered"] = {"sha256": sha256, "time": at}
     atomic_write(out / "plan.yaml", resolved_yaml(prepared.resolved))
     atomic_write(out / "runs.jsonl", "".join(f"{row}\n" for row in rows).encode())
-    atomic_write(out / "manifest.json", f"{canonical_json(prepared.manifest)}\n".encode())
+    atomic_write(out / "manifest.json", f"{canonical_json(manifest)}\n".encode())
 
 
 def check_directory(out: Path, prepared: PreparedPlan[Any]) -> None:
@@ -242,14 +249,15 @@ def _describe_runs(old: RunGraph, new: RunGraph) -> str:
     return f"runs ({len(old)} → {len(new)}): " + ("; ".join(parts) or "in another order")
 
 
-def plan_digest(out: Path) -> str:
-    """Return the digest of the plan that stands in `plan.yaml`.
+def plan_digests(out: Path) -> tuple[str, str | None]:
+    """Return the digest of the plan that stands in `plan.yaml`, and that of its hypotheses.
 
     Raises:
         RunDirectoryError: The file cannot be read or holds no plan.
     """
     try:
-        return digest(_read_plan(out))
+        plan = _read_plan(out)
+        return digest(plan), registered(plan)
     except (TypeError, ValueError) as error:
         msg = f"is damaged: {error}"
         raise RunDirectoryError(msg, path=out / "plan.yaml") from error

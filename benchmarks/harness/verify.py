@@ -14,7 +14,7 @@ from typing import Final
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import RunDirectoryError
 from langgraft._core.files import atomic_write, read_bytes, whole_lines
-from langgraft.benchmarks.harness.directory import plan_digest
+from langgraft.benchmarks.harness.directory import plan_digests
 from langgraft.benchmarks.harness.execute import check_done, read_items, spec_json
 from langgraft.benchmarks.harness.log import (
     LogContent,
@@ -196,8 +196,13 @@ def _finding(error: RunDirectoryError) -> Finding:
 def _verify_plan(log: PlanLog) -> Iterator[Finding]:
     manifest = log.manifest
     try:
-        if plan_digest(log.path) != manifest.get("plan"):
+        plan, hypotheses = plan_digests(log.path)
+        if plan != manifest.get("plan"):
             yield Finding(log.path / "plan.yaml", "is not the plan of the manifest")
+        entry = manifest.get("registered")
+        if hypotheses != (entry.get("sha256") if isinstance(entry, Mapping) else None):
+            text = "its hypotheses are not those that were registered before anything was run"
+            yield Finding(log.path / "plan.yaml", text)
     except RunDirectoryError as error:
         yield _finding(error)
     rows = [run_to_json(run) for run in log.graph]

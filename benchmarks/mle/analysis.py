@@ -6,21 +6,33 @@ list nor its family; the declared family comes first in each list.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Final, Literal
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.comparison import verdicts
+from langgraft.benchmarks.comparison.contrasts import Difference
 from langgraft.benchmarks.comparison.measures import (
-    Better,
     Measure,
     MeasureContrast,
     Measured,
     Roles,
     compare_measures,
 )
-from langgraft.benchmarks.comparison.verdicts import NAMED, SIGNIFICANCE, Gate
+from langgraft.benchmarks.comparison.outcomes import Pair, matrix_of, rows_of
+from langgraft.benchmarks.comparison.verdicts import (
+    NAMED,
+    SIGNIFICANCE,
+    Better,
+    Gate,
+    Hypothesis,
+    HypothesisSide,
+    matches,
+    sides_of,
+)
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.mle.behaviour.programs import MOST_OPERATORS
 from langgraft.benchmarks.mle.behaviour.runs import Share
@@ -434,6 +446,72 @@ def analyze_agents(log: PlanLogReader, roles: Roles = ROLES) -> tuple[Analysis, 
     """
     found = tuple(analyze(log, roles, agent=agent) for agent in agents_of(log))
     return found or (analyze(log, roles),)
+
+
+def hypothesis_difference(hypothesis: Hypothesis, analyses: Sequence[Analysis]) -> Difference:
+    """Return what a registered hypothesis is judged by: the pairs that `Measured.differences` has.
+
+    Without memory is the mean of its own number and that of the re-runs.
+    """
+    known = {each.name: each for a in analyses for each in MEASURES[a.searches.kind]}
+    measure = known.get(hypothesis.measure)
+    if measure is None:
+        return Difference(None, complete=True, runs=0, why="no agent of the plan has this measure")
+    ours = _side(hypothesis.measure, hypothesis.treated, analyses, again=False)
+    theirs = _side(hypothesis.measure, hypothesis.baseline, analyses, again=True)
+    values = {
+        pair: value - other
+        for pair, value in ours.values.items()
+        if value is not None and (other := theirs.values.get(pair)) is not None
+    }
+    matrix, planned = matrix_of(values), ours.planned & theirs.planned
+    return Difference(
+        matrix,
+        complete=planned <= ours.values.keys() & theirs.values.keys(),
+        runs=0 if matrix is None else matrix.shape[1],
+        rows=[*rows_of(values).values()],
+        most=max(measure.most(each.searches) for each in analyses),
+        better=measure.better,
+        scale=measure.scale,
+        digits=measure.digits,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side of a hypothesis."""
+
+    values: Mapping[Pair, float | None]
+    """Of the pairs that ended in all its cells; `None` where none has such a number."""
+    planned: frozenset[Pair]
+
+
+def _side(name: str, sides: HypothesisSide, analyses: Sequence[Analysis], *, again: bool) -> _Side:
+    """Average a measure over the cells of a side; with `again` over re-runs of no memory, too."""
+    found: dict[Pair, list[float | None]] = {}
+    planned: dict[Pair, int] = {}
+    ended: Counter[Pair] = Counter()
+    for part, analysis in product(sides_of(sides), analyses):
+        if name not in analysis.measured:
+            continue
+        measured, roles = analysis.measured[name], analysis.searches.roles
+        for condition, pairs in measured.planned.items():
+            extra = again and condition in roles.reruns
+            levels = {"agent": analysis.agent, "condition": roles.baseline if extra else condition}
+            for pair in pairs:
+                if matches(part, {**levels, "competition": pair[0]}):
+                    values = measured.values[condition]
+                    if pair in values:
+                        found.setdefault(pair, []).append(values[pair])
+                    if not extra:
+                        planned[pair] = planned.get(pair, 0) + 1
+                        ended[pair] += pair in values
+    means = {}
+    for pair, count in planned.items():
+        if ended[pair] == count:
+            told = [each for each in found[pair] if each is not None]
+            means[pair] = math.fsum(told) / len(told) if told else None
+    return _Side(means, frozenset(planned))
 
 
 # Checks that only this study can make --------------------------------------------------------

@@ -1,21 +1,29 @@
 """What a comparison shows in plain words, and the checks it must pass before it is worth reading.
 
-One sentence per condition and a paragraph for the top; then the gates that any comparison has
-(evaluation §2.5). A study adds those that only it can make.
+What the plan registered comes first; then one sentence per condition and a paragraph for the top; then the
+gates that any comparison has (evaluation §2.5). A study adds those that only it can make.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast
-from langgraft.benchmarks.comparison.verdicts import Gate
+from langgraft.benchmarks.comparison.contrasts import (
+    Comparison,
+    Contrast,
+    Difference,
+    Tested,
+    judge_hypotheses,
+)
+from langgraft.benchmarks.comparison.verdicts import Gate, Hypothesis
 from langgraft.benchmarks.reporting.words import (
     detectable,
     flat,
     for_these_orders,
     listing,
+    number,
     p_value,
     points,
     sample,
@@ -26,6 +34,101 @@ from langgraft.benchmarks.reporting.words import (
 
 _NAMED: Final = 5
 """Entries of a fingerprint that are told one by one."""
+
+
+# What a plan registers --------------------------------------------------------------------------
+
+EXPLORATORY: Final = (
+    "Exploratory: all that follows was not registered. Verdicts there are of contrasts that the study itself"
+    " declares; read them as descriptions to be tested anew."
+)
+UNREGISTERED: Final = (
+    "The plan registers no hypotheses. The contrasts that the study declares by the plan's conditions are"
+    " corrected for one another; all else is exploratory."
+)
+ELSEWHERE: Final = (
+    "Exploratory: what the plan registers, and what came of it, is on the first page."
+)
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What came of the hypotheses of a plan, for the top of its report."""
+
+    tested: tuple[Tested, ...] = ()
+    sha256: str = ""
+    """Of the hypotheses, as they stood in the run directory before anything was run."""
+    time: str = ""
+    label: str = UNREGISTERED
+    """What is said of all else."""
+
+    @property
+    def note(self) -> str:
+        """Say when they were registered, and how they are judged."""
+        when = f" at {self.time} (SHA-256 {self.sha256[:12]})" if self.sha256 else ""
+        return (
+            f"Registered{when}, before anything was run. A hypothesis is supported where the interval that its"
+            " family's correction (Holm) leaves lies where it says, refuted where it lies where it says not,"
+            " and else undecided."
+        )
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """A sentence a hypothesis, and how all else is to be read; nothing where none is registered."""
+        if not self.tested:
+            return () if self.label is UNREGISTERED else (self.label,)
+        return (*map(tested_sentence, self.tested), self.label)
+
+
+def registration(
+    hypotheses: Sequence[Hypothesis],
+    manifest: Mapping[str, JSON],
+    difference: Callable[[Hypothesis], Difference],
+    *,
+    doubt: str = "",
+) -> Registration:
+    """Judge what a plan registers.
+
+    Args:
+        hypotheses: The plan's.
+        manifest: That of the run directory.
+        difference: What a study judges a hypothesis by.
+        doubt: Why nothing is claimed, whatever the numbers; empty: nothing stands against it.
+    """
+    if not hypotheses:
+        return Registration()
+    tested = judge_hypotheses([(each, difference(each)) for each in hypotheses])
+    if doubt:
+        tested = tuple(replace(each, verdict="undecided", why=each.why or doubt) for each in tested)
+    entry = cast("Mapping[str, JSON]", manifest.get("registered") or {})
+    sha256, time = (str(entry.get(name, "")) for name in ("sha256", "time"))
+    return Registration(tested, sha256, time, EXPLORATORY)
+
+
+def tested_sentence(found: Tested) -> str:
+    """Say in one sentence what came of a hypothesis."""
+    told = f"{found.hypothesis.name}: {found.verdict}"
+    if found.why:
+        told += f" ({found.why})"
+    numbers = tested_numbers(found)
+    return f"{told}. Registered: {found.hypothesis}{f'; found: {numbers}' if numbers else ''}."
+
+
+def tested_numbers(found: Tested) -> str:
+    """Write the difference and the interval that a hypothesis is judged by; nothing where there is none."""
+    if found.estimate is None or found.interval is None:
+        return ""
+    scale, digits = found.difference.scale, found.difference.digits
+    value, low, high = (
+        number(each, digits, scale=scale, sign=True)
+        for each in (found.estimate.value, *found.interval)
+    )
+    level = f"{100 * (1 - found.alpha):.4g} %"
+    p = "" if found.p_adjusted is None else f", corrected {p_value(found.p_adjusted)}"
+    return f"{value}{' pp' if scale == _PERCENT else ''} [{low}, {high}] ({level} interval{p})"
+
+
+_PERCENT: Final = 100.0
 
 
 def sentence(contrast: Contrast) -> str:
