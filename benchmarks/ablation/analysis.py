@@ -48,6 +48,7 @@ from langgraft.benchmarks.comparison.verdicts import (
     matches,
     sides_of,
 )
+from langgraft.benchmarks.harness.progress import Spent, spending
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.reporting.findings import (
     Registration,
@@ -208,6 +209,7 @@ class Analysis:
     gates: tuple[Gate, ...]
     registration: Registration = field(default_factory=Registration)
     """What came of the hypotheses that the plan registers."""
+    spent: tuple[Spent, ...] = ()
 
     @property
     def sound(self) -> bool:
@@ -247,6 +249,7 @@ def analyze(plan: AblationPlan, log: PlanLogReader) -> Analysis:
         registration=registration(
             plan.hypotheses, log.manifest, lambda each: hypothesis_difference(each, arms)
         ),
+        spent=spending(log),
     )
 
 

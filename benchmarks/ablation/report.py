@@ -21,6 +21,7 @@ from langgraft.benchmarks.reporting.columns import (
     gate_table,
     metric_fields,
     registered_tables,
+    spending_tables,
 )
 from langgraft.benchmarks.reporting.findings import gate_findings, sentence
 from langgraft.benchmarks.reporting.pages import check_extra, environment, write_folder
@@ -281,6 +282,7 @@ def tables_of(found: Analysis) -> tuple[Table, ...]:
         *registered_tables(found.registration),
         *(arms, contrast_table(found.comparison), parts, splits, against),
         *(credit, harm, harm_items, gates),
+        *spending_tables(found.spent),
     )
 
 

@@ -30,6 +30,7 @@ from langgraft.benchmarks.continual.paper.report import write_paper_report
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.retrieval import SHARES, SUBSETS
 from langgraft.benchmarks.continual.tables import tables
+from langgraft.benchmarks.harness.progress import Spent, spending
 from langgraft.benchmarks.harness.study import (
     Plan,
     PlanLogReader,
@@ -38,7 +39,7 @@ from langgraft.benchmarks.harness.study import (
     is_simulated,
     run_id,
 )
-from langgraft.benchmarks.reporting.columns import registered_tables
+from langgraft.benchmarks.reporting.columns import registered_tables, spending_tables
 from langgraft.benchmarks.reporting.findings import ELSEWHERE, Registration, registration
 from langgraft.benchmarks.reporting.pages import (
     check_extra,
@@ -126,14 +127,15 @@ def write_report(
     registered = registered or registration(
         plan.hypotheses, log.manifest, lambda each: hypothesis_difference(each, {"": study})
     )
-    found, figures = (*registered_tables(registered), *tables(analysis)), draw(analysis)
+    spent, figures = spending(log), draw(analysis)
+    found = (*registered_tables(registered), *tables(analysis), *spending_tables(spent))
     fewer = fewer_tasks(plan, log.runs) if isinstance(plan, ContinualPlan) else ()
     write_pages(out / _CASES, _cases(analysis, log, simulated=simulated))
     page = write_folder(
         out,
         tables=(*found, MEANINGS.table(found)),
         figures=figures,
-        page=_render(plan, analysis, registered, figures, ids, fewer, simulated=simulated),
+        page=_render(plan, analysis, registered, figures, ids, fewer, spent, simulated=simulated),
     )
     return _short(plan, analysis, registered, page, fewer, simulated=simulated)
 
@@ -173,6 +175,7 @@ def _render(  # noqa: PLR0917  (what the page is made of)
     figures: Mapping[str, str],
     ids: Mapping[str, str] | None,
     fewer: Sequence[str],
+    spent: Sequence[Spent],
     *,
     simulated: bool,
 ) -> str:
@@ -184,6 +187,7 @@ def _render(  # noqa: PLR0917  (what the page is made of)
         .render(
             a=analysis,
             registration=registered,
+            spent=spent,
             plan=plan,
             title=plan.title or TITLE,
             small=SMALLEST_SUBSET,

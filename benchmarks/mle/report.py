@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from langgraft._core.canonical import text_digest
 from langgraft.benchmarks.comparison.measures import MeasureContrast, Roles
+from langgraft.benchmarks.harness.progress import Spent, spending
 from langgraft.benchmarks.harness.study import Plan, PlanLogReader, Report, is_simulated
 from langgraft.benchmarks.mle.analysis import Analysis, analyze_agents, hypothesis_difference
 from langgraft.benchmarks.mle.behaviour.steps import timeline_text
@@ -26,7 +27,7 @@ from langgraft.benchmarks.mle.searches import ROLES, RUNS, TREE, Kind, Search, T
 from langgraft.benchmarks.mle.tables import tables
 from langgraft.benchmarks.mle.tree_page import render_tree_page
 from langgraft.benchmarks.published import mle_agent_memory
-from langgraft.benchmarks.reporting.columns import registered_tables
+from langgraft.benchmarks.reporting.columns import registered_tables, spending_tables
 from langgraft.benchmarks.reporting.findings import Registration, registration
 from langgraft.benchmarks.reporting.pages import (
     check_extra,
@@ -84,7 +85,8 @@ def write_report(plan: Plan, log: PlanLogReader, out: Path) -> Report:
     registered = registration(
         plan.hypotheses, log.manifest, lambda each: hypothesis_difference(each, analyses)
     )
-    found = (*registered_tables(registered), *tables(analyses))
+    spent = spending(log)
+    found = (*registered_tables(registered), *tables(analyses), *spending_tables(spent))
     drawn = {each.agent: draw(each, prefix_of(each, analyses)) for each in analyses}
     trees = [run for each in analyses for run in each.searches.trees]
     write_pages(out / TREES, _trees(trees, simulated=simulated))
@@ -92,7 +94,7 @@ def write_report(plan: Plan, log: PlanLogReader, out: Path) -> Report:
         out,
         tables=(*found, MEANINGS.table(found)),
         figures={name: svg for figures in drawn.values() for name, svg in figures.items()},
-        page=render(plan, analyses, registered, drawn, simulated=simulated),
+        page=render(plan, analyses, registered, spent, drawn, simulated=simulated),
     )
     return _short(plan, analyses, registered, page, simulated=simulated)
 
@@ -144,6 +146,7 @@ def render(
     plan: Plan,
     analyses: Sequence[Analysis],
     registered: Registration,
+    spent: Sequence[Spent],
     drawn: Mapping[str, Mapping[str, str]],
     *,
     simulated: bool,
@@ -158,6 +161,7 @@ def render(
     page: str = pages.get_template("report.html.jinja").render(
         plan=plan,
         registration=registered,
+        spent=spent,
         title=title_of(plan, analyses),
         alone=alone,
         simulated=simulated,

@@ -5,13 +5,14 @@ each of their columns means.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast
 from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.comparison.outcomes import Metric, Spread
 from langgraft.benchmarks.comparison.verdicts import Gate
+from langgraft.benchmarks.harness.progress import Spent
 from langgraft.benchmarks.reporting.findings import Registration, standing
 from langgraft.benchmarks.reporting.tables import Field, Number, Table
 
@@ -85,7 +86,7 @@ def registered_tables(found: Registration) -> tuple[Table, ...]:
     columns = (
         *("registered", "claim", "measure", "family", "estimator", "margin"),
         *("registered_difference", "corrected_low", "corrected_high", "alpha_left", "p_family"),
-        *("decision", "reason"),
+        *("decision", "undecided_because"),
     )
     rows = []
     for each in found.tested:
@@ -99,6 +100,13 @@ def registered_tables(found: Registration) -> tuple[Table, ...]:
             )
         )
     return (Table.of("registered", columns, rows),)
+
+
+def spending_tables(spent: Sequence[Spent]) -> tuple[Table, ...]:
+    """Return what was spent by condition and node; no table where the items of a log do not say."""
+    rows = [(s.condition, s.node, s.calls, s.tokens, s.dollars) for s in spent]
+    columns = ("spent_by", "node", "calls", "tokens_used", "dollars")
+    return (Table.of("spending", columns, rows),) if rows else ()
 
 
 def gate_table(gates: Iterable[Gate]) -> Table:
@@ -126,6 +134,7 @@ PARTS: Final = {
 
 COLUMNS: Final = {
     "alpha_left": "level of the interval: what the family's correction leaves of its own for this hypothesis",
+    "calls": "replies that results rest on, those found in the cache too",
     "claim": "what the hypothesis says of the true difference; the margin in the unit of the measure",
     "corrected_high": "upper end of the interval at that level",
     "corrected_low": "lower end of the interval at that level, which the decision goes by",
@@ -134,23 +143,27 @@ COLUMNS: Final = {
     "detectable_80": "true difference found four times in five, at the first step of Holm's procedure, pp",
     "detectable_note": "why there is none",
     "df": "degrees of freedom of the order variance, pooled over the family",
+    "dollars": "paid for these, failed calls included; empty where no price was known or nothing was paid",
     "estimator": "general: other items and other runs; these_runs: other items; these_items: other runs",
     "family": "hypotheses that are corrected together",
     "gate": "name of the check",
     "margin": "what the difference is held to, in the unit of the difference",
     "measure": "what is compared",
     "method": "how the interval was found",
+    "node": "the graph's node that asked; empty: outside of graphs, or nobody says",
     "noise": "whether a control is equivalent to no memory, where it should be",
     "p": "two-sided p value",
     "p_holm": "the same, corrected by Holm over the family",
     "p_family": "p value of the hypothesis or of its opposite, the smaller, corrected by Holm over its family",
-    "reason": "why it is undecided, where that is not the interval's doing",
+    "undecided_because": "why a hypothesis is undecided, where that is not the interval's doing",
     "registered": "name of a hypothesis that the plan registers",
     "registered_difference": "treated less baseline; of shares in percentage points",
     "role": "memory: in the family; control: beside it",
     "se": "standard error, pp",
     "seed_share": "share of the variance due to whole repetitions differing",
+    "spent_by": "condition; its pair, agent or solver before it, where there are several",
     "state": "passed, failed, open (cannot be told) or not applicable",
+    "tokens_used": "tokens of these replies, prompts included",
     "verdict": "helped, hurt, no detectable difference, unclear, too few runs or incomplete",
 }
 """Columns of these tables that are no part of a number."""

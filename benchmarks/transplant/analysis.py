@@ -43,6 +43,7 @@ from langgraft.benchmarks.comparison.verdicts import (
     matches,
     sides_of,
 )
+from langgraft.benchmarks.harness.progress import Spent, spending
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.reporting.findings import Registration, registration
 from langgraft.benchmarks.transplant.cells import (
@@ -152,6 +153,7 @@ class Analysis:
     problems on which they differ."""
     registration: Registration
     """What came of the hypotheses that the plan registers."""
+    spent: tuple[Spent, ...]
     gates: tuple[Gate, ...]
     planned: Mapping[int, tuple[float, float]]
     """As `planned` says."""
@@ -217,6 +219,7 @@ def analyze(plan: TransplantPlan, log: PlanLogReader) -> Analysis:
         chosen=chosen,
         noise=design.noise(),
         registration=registration(plan.hypotheses, log.manifest, design.registered, doubt=doubt),
+        spent=spending(log),
         gates=gates,
         planned=planned(plan),
         manifest=log.manifest,

@@ -25,6 +25,7 @@ from langgraft.benchmarks.reporting.columns import (
     gate_table,
     percent,
     registered_tables,
+    spending_tables,
 )
 from langgraft.benchmarks.reporting.findings import gate_findings
 from langgraft.benchmarks.reporting.pages import check_extra, environment, write_folder
@@ -512,6 +513,7 @@ def tables_of(found: Analysis) -> tuple[Table, ...]:
         *registered_tables(found.registration),
         *(cells, hypotheses, against, controls, remedies, effects, budgets),
         gate_table(found.gates),
+        *spending_tables(found.spent),
     )
 
 

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,7 @@ from langgraft.benchmarks.harness.budget import (
     shipped_prices,
 )
 from langgraft.benchmarks.harness.log import PlanLog
+from langgraft.benchmarks.harness.progress import Spent, condition_names, spending
 from langgraft.benchmarks.harness.study import SIMULATED
 from langgraft.cli.printing import say, show_table, write_json
 
@@ -54,15 +56,10 @@ def show_preview(prepared: "PreparedPlan[Any]", *, as_json: bool) -> None:
     runs: Counter[tuple[str, str]] = Counter()
     items: Counter[tuple[str, str]] = Counter()
     calls: Counter[tuple[str, str]] = Counter()
-    several = len({run.spec.factors.get("agent") for run in prepared.outline}) > 1
+    named = condition_names([run.spec for run in prepared.outline])
     for run in prepared.outline:
         factors = run.spec.factors
-        condition = factors.get("condition", factors.get("memory", ""))
-        if several:
-            condition = f"{factors.get('agent')}/{condition}"
-        if "pair" in factors:
-            condition = f"{factors['pair']}/{condition}"
-        group = (str(condition), str(factors.get("kind", factors.get("phase", ""))))
+        group = (named[run.name], str(factors.get("kind", factors.get("phase", ""))))
         runs[group] += 1
         items[group] += run.length
         calls[group] += prepared.study.most_calls(prepared.plan, run.spec)
@@ -193,24 +190,38 @@ def show_status(directory: Path, *, as_json: bool) -> None:
     """Show how far each run of a directory is."""
     log = PlanLog(directory)
     progress = log.progress()
-    spent = read_spent(directory / SPENT)
+    spent, by = read_spent(directory / SPENT), spending(log)
     if as_json:
         runs: list[JSON] = [
             {"run": run.name, "id": run.id, "done": run.done, "planned": run.planned}
             for run in progress
         ]
-        write_json({"complete": log.complete, "runs": runs, "spent": spent})
+        write_json(
+            {
+                "complete": log.complete,
+                "runs": runs,
+                "spent": spent,
+                "spent_by": [asdict(each) for each in by],
+            }
+        )
         return
     unfinished = [run for run in progress if not run.finished]
     rows = [(run.name, run.done, run.planned) for run in unfinished]
     if rows:
         show_table("Unfinished runs", ("run", "done", "planned"), rows)
+    if by:
+        shown = [(s.condition, s.node or "-", s.calls, s.tokens, _dollars(s)) for s in by]
+        show_table("Spent", ("condition", "node", "calls", "tokens", "dollars"), shown)
     finished = len(progress) - len(unfinished)
     done, planned = sum(run.done for run in progress), sum(run.planned for run in progress)
     say(f"{finished} of {len(progress)} runs finished, {done} of {planned} items committed")
     if spent is not None:
         money = f", {spent['dollars']:,.2f} dollars" if spent["dollars"] else ""
         say(f"asked of real models: {spent['calls']:,} calls, {spent['tokens']:,} tokens{money}")
+
+
+def _dollars(spent: Spent) -> str:
+    return "-" if spent.dollars is None else f"{spent.dollars:,.4f}"
 
 
 def show_findings(directory: Path, *, as_json: bool) -> bool:
