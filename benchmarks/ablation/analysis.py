@@ -44,17 +44,23 @@ from langgraft.benchmarks.comparison.verdicts import (
     Cell,
     Gate,
     Hypothesis,
+    alike,
     completeness,
     matches,
     sides_of,
 )
 from langgraft.benchmarks.harness.progress import Spent, spending
-from langgraft.benchmarks.harness.study import PlanLogReader
+from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
 from langgraft.benchmarks.reporting.findings import (
     Registration,
+    complete_runs,
     control_gates,
+    disjoint,
+    enough_orders,
+    halves,
     no_difference,
     registration,
+    study_gates,
 )
 
 Word: TypeAlias = Literal["helps", "harms", "no detectable difference", "cannot tell", "not tested"]
@@ -245,7 +251,7 @@ def analyze(plan: AblationPlan, log: PlanLogReader) -> Analysis:
         harm=tuple(_harm(by_name)),
         harm_items=_harm_items(plan, by_name),
         guard=None,
-        gates=_gates(arms, comparison, memories),
+        gates=_gates(plan, log, arms, comparison, memories),
         registration=registration(
             plan.hypotheses, log.manifest, lambda each: hypothesis_difference(each, arms)
         ),
@@ -469,26 +475,68 @@ def _levels(arm: Arm) -> Cell:
 
 
 def _gates(
-    arms: Sequence[ArmFound], comparison: Comparison, memories: Sequence[MemoryFound]
+    plan: AblationPlan,
+    log: PlanLogReader,
+    arms: Sequence[ArmFound],
+    comparison: Comparison,
+    memories: Sequence[MemoryFound],
 ) -> tuple[Gate, ...]:
-    done, planned = (
-        sum(each.outcomes.done for each in arms),
-        sum(each.planned for each in arms),
+    by_name = {each.arm.name: each for each in arms}
+    played = plan.made == "played"
+    splits = disjoint(
+        {item for each in plan.sources for item in each.items} if played else (),
+        [each.id for each in plan.tests],
     )
-    missing = [
-        f"{each.arm.name} ({each.outcomes.done} of {each.planned})"
-        for each in arms
-        if each.outcomes.done < each.planned
-    ]
-    rerun = (no_difference(comparison),) if comparison.rerun is not None else ()
-    return (
-        completeness(f"{done:,} of {planned:,} attempts have a result.", missing),
-        _same_prompts(arms),
-        _recalls(memories),
-        _failures(arms),
-        *rerun,
-        *control_gates(comparison),
+    if splits.state == "failed":  # whether that is what is asked, the experiment decides
+        splits = replace(splits, state="open")
+    return study_gates(
+        log,
+        complete_runs(log, _item_of, "attempts"),
+        splits=splits,
+        prompts=_same_prompts(arms),
+        grader="The experiment's own score decides.",
+        orders=enough_orders(plan.replicates, "replicate"),
+        budgets=f"There is one room for recalled text, {plan.budget} tokens.",
+        utility=Gate(
+            "G6: frozen-store utility",
+            "passed" if memories else "open",
+            "Tests read banks that do not change meanwhile, but for `write_only`; no memory is recall off.",
+        ),
+        replicates=(
+            no_difference(comparison)
+            if comparison.rerun is not None
+            else halves(NONE, by_name[NONE].outcomes.scores, plan.margin),
+        ),
+        reading=_read_backwards(arms, comparison),
+        controls=control_gates(comparison)
+        or "The experiment has no control that should make no difference.",
+        own=(_recalls(memories), _failures(arms)),
     )
+
+
+def _item_of(run: RunSpec, result: Result) -> object:
+    """Return the task of an attempt at the run's own; replays are of others."""
+    return result.get("task") if run.factors["kind"] in {"build", "test"} else None
+
+
+def _read_backwards(arms: Sequence[ArmFound], comparison: Comparison) -> Gate:
+    """Check that no difference depends on the order in which attempts are read."""
+    found = {
+        each.arm.name: replace(
+            each,
+            results={
+                run: dict(reversed(row.items())) for run, row in reversed(each.results.items())
+            },
+        ).outcomes
+        for each in reversed(arms)
+    }
+    bare = [found[name] for name in (NONE, RERUN) if name in found]
+    again: dict[str, float | None] = {}
+    for each in comparison.family:
+        values = difference_of(found[each.condition], bare, paired=False).values
+        again[each.condition] = None if values is None else float(values.mean())
+    forward = {each.condition: each.estimate and each.estimate.value for each in comparison.family}
+    return alike("Order of reading", forward, again)
 
 
 def _same_prompts(arms: Sequence[ArmFound]) -> Gate:

@@ -379,7 +379,7 @@ def summary(found: Analysis, *, simulated: bool, page: Path | None = None) -> st
     if found.arms:
         lines += ["", f"| {' | '.join(HEADINGS)} |", f"| {' | '.join(['---'] * len(HEADINGS))} |"]
         lines += [f"| {' | '.join(map(_escaped, row))} |" for row in rows_of(found)]
-    failed = [gate for gate in found.gates if gate.state != "passed"]
+    failed = [gate for gate in found.gates if gate.state in {"failed", "open"}]
     if failed:
         lines += ["", *(f"- **{g.name}** {g.state}: {_escaped(g.detail)}" for g in failed)]
     if page is not None:

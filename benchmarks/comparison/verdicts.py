@@ -238,6 +238,41 @@ NAMED: Final = 5
 """How many offenders a gate names."""
 
 
+def alike(
+    name: str, forward: Mapping[str, float | None], again: Mapping[str, float | None]
+) -> Gate:
+    """Return the gate that numbers do not depend on the order in which items and runs are read.
+
+    Args:
+        name: Of the gate.
+        forward: Numbers by what they are of.
+        again: The same, of what was read backwards.
+    """
+    wrong = [
+        each
+        for each in {**forward, **again}
+        if (one := forward.get(each)) != (other := again.get(each))
+        and (one is None or other is None or abs(one - other) > _ROUNDING)
+    ]
+    count = sum(each is not None for each in forward.values())
+    if wrong:
+        named = ", ".join(wrong[:NAMED])
+        return Gate(
+            name,
+            "failed",
+            f"Read backwards, {len(wrong)} of {len(forward)} numbers differ: {named}.",
+        )
+    if not count:
+        return Gate(name, "open", "There is no number yet.")
+    return Gate(
+        name, "passed", f"Read backwards, runs and items, {count} numbers come out the same."
+    )
+
+
+_ROUNDING: Final = 1e-9
+"""What adding up in another order does."""
+
+
 def completeness(detail: str, missing: Sequence[str]) -> Gate:
     """Return the gate that nothing is missing.
 

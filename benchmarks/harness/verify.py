@@ -124,7 +124,7 @@ def _verify_log(out: Path) -> list[Finding]:
         if error.path == out:
             raise
         return [_finding(error)]
-    return [*_verify_plan(log), *_verify_folders(log), *_verify_runs(log)]
+    return [*verify_plan(log), *_verify_folders(log), *_verify_runs(log)]
 
 
 def _verify_report(out: Path) -> Iterator[Finding]:
@@ -193,7 +193,8 @@ def _finding(error: RunDirectoryError) -> Finding:
     return Finding(error.path, str(error))
 
 
-def _verify_plan(log: PlanLog) -> Iterator[Finding]:
+def verify_plan(log: PlanLog) -> Iterator[Finding]:
+    """Check that plan, hypotheses and runs of a directory are those that its manifest has digests of."""
     manifest = log.manifest
     try:
         plan, hypotheses = plan_digests(log.path)

@@ -5,9 +5,13 @@ gates that any comparison has (evaluation §2.5). A study adds those that only i
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Final, cast
+
+import numpy as np
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.comparison.contrasts import (
@@ -17,7 +21,20 @@ from langgraft.benchmarks.comparison.contrasts import (
     Tested,
     judge_hypotheses,
 )
-from langgraft.benchmarks.comparison.verdicts import Gate, Hypothesis
+from langgraft.benchmarks.comparison.estimates import mean_estimate
+from langgraft.benchmarks.comparison.outcomes import Scores, in_common
+from langgraft.benchmarks.comparison.verdicts import (
+    FEWEST_RUNS,
+    SIGNIFICANCE,
+    Gate,
+    Hypothesis,
+    State,
+    completeness,
+)
+from langgraft.benchmarks.harness.log import PlanLog, read_json, run_folder
+from langgraft.benchmarks.harness.progress import condition_names
+from langgraft.benchmarks.harness.study import BankSource, PlanLogReader, RunSpec
+from langgraft.benchmarks.harness.verify import verify_plan
 from langgraft.benchmarks.reporting.words import (
     detectable,
     flat,
@@ -202,9 +219,10 @@ def standing(found: Comparison, control: Contrast) -> str:
 
 def gate_findings(gates: Sequence[Gate]) -> str:
     """Name the checks of the study that a reader has to know of: those that did not pass."""
-    others = [f"“{gate.name}” is {gate.state}" for gate in gates if gate.state != "passed"]
+    made = [gate for gate in gates if gate.state != "not applicable"]
+    others = [f"“{gate.name}” is {gate.state}" for gate in made if gate.state != "passed"]
     return (
-        f"Of {several(len(gates), 'check')} {listing(others)}." if others else "All checks passed."
+        f"Of {several(len(made), 'check')} {listing(others)}." if others else "All checks passed."
     )
 
 
@@ -311,6 +329,183 @@ def _value(contrast: Contrast) -> str:
 
 # Gates ------------------------------------------------------------------------------------------
 
+_GATES: Final[Mapping[str, str]] = {
+    "splits": "G1: splits",
+    "prompts": "G2: prompts",
+    "grader": "G3: grader",
+    "orders": "G4: orders",
+    "budgets": "G5: budgets",
+    "utility": "G6: frozen-store utility",
+    "replicates": "A/A",
+    "controls": "Controls",
+}
+
+
+def study_gates(
+    log: PlanLogReader,
+    complete: Gate,
+    *,
+    splits: Gate | str,
+    prompts: Gate | str,
+    grader: Gate | str,
+    orders: Gate | str,
+    budgets: Gate | str,
+    utility: Gate | str,
+    replicates: Sequence[Gate] | str,
+    reading: Gate,
+    controls: Sequence[Gate] | str,
+    own: Sequence[Gate] = (),
+) -> tuple[Gate, ...]:
+    """List the checks of a study, the same for all (memory-transplants §5, evaluation §2.5).
+
+    Args:
+        log: What was committed.
+        complete: That every planned item is there exactly once.
+        splits: That nothing is tested which a memory learned from.
+        prompts: That conditions differ in their memory alone.
+        grader: That outcomes are judged rightly.
+        orders: That there are several orders.
+        budgets: That there are several sizes of recalled blocks.
+        utility: That recall on and off are compared on the same bank.
+        replicates: That one condition twice is the same.
+        reading: That results do not depend on the order in which they are read.
+        controls: That what should make no difference makes none.
+        own: What only this study checks.
+
+    Of what a study has nothing for, a text in the place of the gate says why.
+    """
+    given = {
+        "splits": splits,
+        "prompts": prompts,
+        "grader": grader,
+        "orders": orders,
+        "budgets": budgets,
+        "utility": utility,
+        "replicates": replicates,
+        "reading": reading,
+        "controls": controls,
+    }
+    found = [complete, provenance(log)]
+    for name, each in given.items():
+        if isinstance(each, str):
+            found.append(Gate(_GATES[name], "not applicable", each))
+        else:
+            found += [each] if isinstance(each, Gate) else each
+    return (*found, *own)
+
+
+def complete_runs(
+    log: PlanLogReader,
+    item_of: Callable[[RunSpec, Mapping[str, JSON]], object],
+    what: str = "items",
+) -> Gate:
+    """Check that every planned item has its result exactly once; losses are named by condition.
+
+    Args:
+        log: What was committed.
+        item_of: Which item a result of a run says that it is of; `None`: it does not say.
+        what: What items are called.
+    """
+    named, done, odd = condition_names(log.runs), 0, []
+    planned: Counter[str] = Counter()
+    lost: dict[str, list[str]] = {}
+    losses: Counter[str] = Counter()
+    for run in log.runs:
+        condition, found = named[run.name], log.results(run.name)
+        told = [item_of(run, each) for each in found]
+        items = [str(one or known) for one, known in zip(told, run.item_ids, strict=False)]
+        there = len({*items} & {*run.item_ids})
+        done, planned[condition] = done + there, planned[condition] + run.length
+        if len(found) > run.length or there < len(found):
+            odd.append(run.name)
+        if there < run.length:
+            losses[condition] += run.length - there
+            lost.setdefault(condition, []).append(f"{run.name} {there}/{run.length}")
+    detail = f"{done:,} of {planned.total():,} {what} in {len(log.runs):,} runs have a result."
+    if odd:
+        named_runs = listing(odd[:_NAMED])
+        return Gate("Completeness", "failed", f"{detail} Twice, or of another run: {named_runs}.")
+    return completeness(
+        detail,
+        [f"{name} {losses[name]} of {planned[name]}, as in {lost[name][0]}" for name in lost],
+    )
+
+
+def provenance(log: PlanLogReader) -> Gate:
+    """Check that plan, hypotheses, runs, banks and code of a run directory are those of its digests."""
+    name = "Provenance"
+    if not isinstance(log, PlanLog):
+        return Gate(name, "not applicable", "The log is no run directory whose files have digests.")
+    wrong = [str(finding) for finding in verify_plan(log)]
+    starts: dict[BankSource, set[str]] = {}
+    for run in log.graph:
+        path = run_folder(log.path, run) / "spec.json"
+        if run.spec.source is not None and path.exists():
+            starts.setdefault(run.spec.source, set()).add(str(read_json(path).get("bank")))
+    wrong += [
+        f"runs start from {len(d)} states of {s.run}" for s, d in starts.items() if len(d) > 1
+    ]
+    held = sorted(cast("Mapping[str, JSON]", log.manifest.get("fingerprints") or {}))
+    if wrong:
+        return Gate(name, "failed", f"{listing(wrong[:_NAMED])}.")
+    entry = log.manifest.get("registered")
+    at = f"; hypotheses registered at {entry.get('time')}" if isinstance(entry, Mapping) else ""
+    return Gate(
+        name,
+        "passed",
+        f"Plan and runs have the digests of the manifest{at}; {several(len(starts), 'bank')}, each in"
+        f" one state wherever a run starts from it; one digest for the whole plan: {listing(held)}.",
+    )
+
+
+def disjoint(built: Collection[str], tested: Collection[str], what: str = "tasks") -> Gate:
+    """Check that nothing is tested which a memory learned from."""
+    name, shared = _GATES["splits"], sorted({*built} & {*tested})
+    told = f"{len({*tested}):,} tested {what}, {len({*built}):,} that banks were built from"
+    if not built or not tested:
+        return Gate(name, "not applicable", f"{told}: there is nothing to keep apart.")
+    if shared:
+        return Gate(name, "failed", f"{told}; {len(shared)} in both, such as {shared[0]}.")
+    return Gate(name, "passed", f"{told}; none in both.")
+
+
+def enough_orders(runs: int, what: str) -> Gate:
+    """Check that there are as many orders as a verdict takes."""
+    state: State = "passed" if runs >= FEWEST_RUNS else "open"
+    return Gate(_GATES["orders"], state, f"{several(runs, what)}; a verdict takes {FEWEST_RUNS}.")
+
+
+def halves(condition: str, scores: Scores, margin: float) -> Gate:
+    """Check that two halves of the runs of a condition without memory differ no more than by chance.
+
+    It fails once in a hundred studies by chance alone, and is passed where the halves are equivalent.
+    """
+    name = f"A/A: halves of {condition}"
+    filled = [run for _, run in sorted(scores.items()) if run]
+    if len(filled) < 2:  # noqa: PLR2004  (a half has one)
+        return Gate(
+            name, "not applicable", f"{several(len(filled), 'run')} of {condition}: no halves."
+        )
+    half = len(filled) // 2
+    parts = in_common([dict(enumerate(filled))])[0]
+    rows = [[parts[run][item] for run in parts] for item in next(iter(parts.values()), {})]
+    if not rows:
+        return Gate(name, "open", "The halves have no item in common yet.")
+    values = np.array([[fmean(row[:half]) - fmean(row[half:])] for row in rows])
+    found = mean_estimate(values, bounds=(-1.0, 1.0), shared_effects=False)
+    told = f"{half} of {len(filled)} runs less the others: {points(found)}"
+    if found.p < _ALARM:
+        return Gate(name, "failed", f"{told}: more than chance does.")
+    if found.p_beyond(margin) < SIGNIFICANCE:
+        return Gate(name, "passed", f"{told}: equivalent within ±{100 * margin:.0f} pp.")
+    return Gate(
+        name, "open", f"{told}: neither equivalent within ±{100 * margin:.0f} pp nor different."
+    )
+
+
+_ALARM: Final = 0.01
+"""p value below which halves of one condition count as different."""
+
 
 def no_difference(found: Comparison) -> Gate:
     """Check that the re-run of the baseline is equivalent to the baseline."""
@@ -379,7 +574,7 @@ def constant_prompts(manifest: Mapping[str, JSON]) -> Gate:
     the manifest means one text in every run. Fingerprints are the study's own: they may be
     nested as it likes, and the provenance shows them in full.
     """
-    name = "Constant prompts"
+    name = _GATES["prompts"]
     fingerprints = cast("Mapping[str, JSON]", manifest.get("fingerprints") or {})
     prompts = fingerprints.get("prompts")
     if not prompts:
