@@ -517,7 +517,7 @@ def difference_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class Judged:
     """What came of a hypothesis that a plan registers."""
 
     hypothesis: Hypothesis
@@ -534,11 +534,11 @@ class Tested:
     """Why it is undecided, where that is not the interval's doing."""
 
 
-_Judged: TypeAlias = tuple[Estimate | None, float, float, Decision]
+_Weighed: TypeAlias = tuple[Estimate | None, float, float, Decision]
 """Estimate, corrected p value, level that is left, decision."""
 
 
-def judge_hypotheses(registered: Sequence[tuple[Hypothesis, Difference]]) -> tuple[Tested, ...]:
+def judge_hypotheses(registered: Sequence[tuple[Hypothesis, Difference]]) -> tuple[Judged, ...]:
     """Judge what a plan registers: each family corrected by Holm, each interval held to its margin.
 
     What is incomplete counts in its family as if its p value were 1. What order effects do is pooled
@@ -548,7 +548,7 @@ def judge_hypotheses(registered: Sequence[tuple[Hypothesis, Difference]]) -> tup
     families: dict[str, list[int]] = {}
     for place, (hypothesis, _) in enumerate(registered):
         families.setdefault(hypothesis.family, []).append(place)
-    found: dict[int, Tested] = {}
+    found: dict[int, Judged] = {}
     for places in families.values():
         family = [registered[place] for place in places]
         judged = _judged(family)
@@ -565,8 +565,8 @@ def judge_hypotheses(registered: Sequence[tuple[Hypothesis, Difference]]) -> tup
 
 
 def _tested(
-    hypothesis: Hypothesis, difference: Difference, judged: _Judged, *, fickle: bool
-) -> Tested:
+    hypothesis: Hypothesis, difference: Difference, judged: _Weighed, *, fickle: bool
+) -> Judged:
     estimate, p, alpha, verdict = judged
     why = difference.why
     if not why and not difference.complete:
@@ -581,7 +581,7 @@ def _tested(
     if estimate is not None:
         low, high = estimate.interval(alpha)
         ends = max(low, -difference.most), min(high, difference.most)
-    return Tested(
+    return Judged(
         hypothesis,
         difference,
         estimate,
@@ -595,7 +595,7 @@ def _tested(
 
 def _judged(
     family: Sequence[tuple[Hypothesis, Difference]], left_out: int | None = None
-) -> list[_Judged]:
+) -> list[_Weighed]:
     """Judge a family, with one run of each baseline left out where it has so many."""
     values = [
         each.without[left_out]

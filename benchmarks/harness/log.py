@@ -509,8 +509,9 @@ class PlanLog:
         return read_log(run_folder(self.path, self._run(name)) / "items.jsonl")
 
 
-_USAGE: Final = b',"usage":{'
-"""How what replies took begins in a line: one of the last entries of a result, as keys are sorted."""
+_USAGE: Final = b'"usage":{'
+"""How what replies took begins in a line: one of the last entries of a result, as keys are sorted. A text
+cannot hold it, as its quotes are escaped."""
 
 
 def _usage(line: bytes) -> JSON:

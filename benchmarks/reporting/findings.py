@@ -18,7 +18,7 @@ from langgraft.benchmarks.comparison.contrasts import (
     Comparison,
     Contrast,
     Difference,
-    Tested,
+    Judged,
     judge_hypotheses,
 )
 from langgraft.benchmarks.comparison.estimates import mean_estimate
@@ -72,7 +72,7 @@ ELSEWHERE: Final = (
 class Registration:
     """What came of the hypotheses of a plan, for the top of its report."""
 
-    tested: tuple[Tested, ...] = ()
+    tested: tuple[Judged, ...] = ()
     sha256: str = ""
     """Of the hypotheses, as they stood in the run directory before anything was run."""
     time: str = ""
@@ -122,7 +122,7 @@ def registration(
     return Registration(tested, sha256, time, EXPLORATORY)
 
 
-def tested_sentence(found: Tested) -> str:
+def tested_sentence(found: Judged) -> str:
     """Say in one sentence what came of a hypothesis."""
     told = f"{found.hypothesis.name}: {found.verdict}"
     if found.why:
@@ -131,7 +131,7 @@ def tested_sentence(found: Tested) -> str:
     return f"{told}. Registered: {found.hypothesis}{f'; found: {numbers}' if numbers else ''}."
 
 
-def tested_numbers(found: Tested) -> str:
+def tested_numbers(found: Judged) -> str:
     """Write the difference and the interval that a hypothesis is judged by; nothing where there is none."""
     if found.estimate is None or found.interval is None:
         return ""
