@@ -541,7 +541,7 @@ def _read_backwards(arms: Sequence[ArmFound], comparison: Comparison) -> Gate:
 
 def _same_prompts(arms: Sequence[ArmFound]) -> Gate:
     """Check that first prompts differ between conditions in the memory section alone."""
-    name = "Same prompts but for memory"
+    name = "G2: same prompts but for memory"
     rests: defaultdict[Pair, set[str]] = defaultdict(set)
     for each in arms:
         for run, found in each.results.items():

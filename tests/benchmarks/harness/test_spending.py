@@ -141,9 +141,7 @@ async def test_status_when_asked_shows_what_was_spent(out: Path) -> None:
 async def test_spending_when_results_say_nothing_is_empty(tmp_path: Path) -> None:
     """A study whose items hold no usage has nothing to tell, and says nothing."""
     study = ChainStudy()
-    await run_plan(
-        prepare(study, chain_plan()), tmp_path / "out", model_for=study.simulated_model
-    )
+    await run_plan(prepare(study, chain_plan()), tmp_path / "out", model_for=study.simulated_model)
     assert spending(PlanLog(tmp_path / "out")) == ()
     shown = CliRunner().invoke(app, ["status", str(tmp_path / "out")]).output
     assert "Spent" not in shown
