@@ -524,9 +524,7 @@ def _read_backwards(arms: Sequence[ArmFound], comparison: Comparison) -> Gate:
     found = {
         each.arm.name: replace(
             each,
-            results={
-                run: dict(reversed(row.items())) for run, row in reversed(each.results.items())
-            },
+            results={run: dict([*row.items()][::-1]) for run, row in [*each.results.items()][::-1]},
         ).outcomes
         for each in reversed(arms)
     }
@@ -535,7 +533,10 @@ def _read_backwards(arms: Sequence[ArmFound], comparison: Comparison) -> Gate:
     for each in comparison.family:
         values = difference_of(found[each.condition], bare, paired=False).values
         again[each.condition] = None if values is None else float(values.mean())
-    forward = {each.condition: each.estimate and each.estimate.value for each in comparison.family}
+    forward = {
+        each.condition: None if each.estimate is None else each.estimate.value
+        for each in comparison.family
+    }
     return alike("Order of reading", forward, again)
 
 

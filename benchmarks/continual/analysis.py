@@ -497,7 +497,7 @@ def _read_backwards(study: StudyLog, comparison: Comparison) -> Gate:
     """Check that no difference depends on the order in which runs and items are read."""
     cells = {
         key: Cell(key, tuple(replace(run, results=run.results[::-1]) for run in cell.runs[::-1]))
-        for key, cell in reversed(study.cells.items())
+        for key, cell in [*study.cells.items()][::-1]
     }
     backwards = StudyLog(cells, study.training[::-1])
     untreated = [
@@ -510,7 +510,10 @@ def _read_backwards(study: StudyLog, comparison: Comparison) -> Gate:
         treated = outcomes_of(backwards.final_cells(each.condition))
         values = difference_of(treated, untreated, paired=False).values
         again[each.condition] = None if values is None else float(values.mean())
-    forward = {each.condition: each.estimate and each.estimate.value for each in comparison.family}
+    forward = {
+        each.condition: None if each.estimate is None else each.estimate.value
+        for each in comparison.family
+    }
     return verdicts.alike("Order of reading", forward, again)
 
 

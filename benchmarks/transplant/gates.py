@@ -82,12 +82,10 @@ def _read_backwards(cells: Mapping[Place, Cell]) -> Gate:
     backwards = {
         place: replace(
             cell,
-            scores={
-                seed: dict(reversed(row.items())) for seed, row in reversed(cell.scores.items())
-            },
-            prompts=dict(reversed(cell.prompts.items())),
+            scores={seed: dict([*row.items()][::-1]) for seed, row in [*cell.scores.items()][::-1]},
+            prompts=dict([*cell.prompts.items()][::-1]),
         )
-        for place, cell in reversed(cells.items())
+        for place, cell in [*cells.items()][::-1]
     }
     forward, again = (
         {" ".join(map(str, at)): _accuracy(cell) for at, cell in some.items()}

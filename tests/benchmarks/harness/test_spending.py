@@ -9,11 +9,12 @@ import pytest
 from chain_study import ChainPlan, ChainStudy, chain_plan
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 from typer.testing import CliRunner
 from typing_extensions import override
 
+from langgraft._core.canonical import JSON
 from langgraft.benchmarks.harness.budget import SPENT, CallBudget, Price, read_spent
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import MeteredChatModel
@@ -85,8 +86,11 @@ class AskingSession:
     async def run_item(self, index: int, item_id: str) -> ItemOutcome:
         """Ask."""
         with metered() as usage:
-            await self._graph.ainvoke({"messages": [("user", item_id)]})
-            told = {"said": 'an echo of "usage":{"replies":7}', "usage": usage.totals()}
+            await self._graph.ainvoke({"messages": [HumanMessage(item_id)]})
+            told: dict[str, JSON] = {
+                "said": 'an echo of "usage":{"replies":7}',
+                "usage": usage.totals(),
+            }
             return ItemOutcome(told, (), {"usage": usage.billing()})
 
     async def aclose(self) -> None:
