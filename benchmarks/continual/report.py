@@ -81,7 +81,8 @@ def write_reports(plan: ContinualPlan, log: PlanLogReader, out: Path) -> Report:
         log.manifest,
         lambda each: hypothesis_difference(each, {n: a.study for n, a in analyses.items()}),
     )
-    over_all = write_paper_report(plan, analyses, out, found, simulated=is_simulated(plan, log))
+    simulated = is_simulated(plan, log)
+    over_all = write_paper_report(plan, analyses, out, simulated=simulated, registered=found)
     return _together(over_all, reports)
 
 

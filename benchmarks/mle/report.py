@@ -62,6 +62,7 @@ AGENTS: Final = {
     "mlab": "MLAB",
 }
 """What agents are called in titles; of a variant what follows is its own."""
+_NOTHING: Final = Registration()
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -94,7 +95,7 @@ def write_report(plan: Plan, log: PlanLogReader, out: Path) -> Report:
         out,
         tables=(*found, MEANINGS.table(found)),
         figures={name: svg for figures in drawn.values() for name, svg in figures.items()},
-        page=render(plan, analyses, registered, spent, drawn, simulated=simulated),
+        page=render(plan, analyses, drawn, simulated=simulated, registered=registered, spent=spent),
     )
     return _short(plan, analyses, registered, page, simulated=simulated)
 
@@ -145,11 +146,11 @@ def _trees(searches: Sequence[TreeSearch], *, simulated: bool) -> Iterator[tuple
 def render(
     plan: Plan,
     analyses: Sequence[Analysis],
-    registered: Registration,
-    spent: Sequence[Spent],
     drawn: Mapping[str, Mapping[str, str]],
     *,
     simulated: bool,
+    registered: Registration = _NOTHING,
+    spent: Sequence[Spent] = (),
 ) -> str:
     """Return the page as HTML; `drawn` are SVG figures of ours by agent and name."""
     pages = environment(

@@ -59,10 +59,7 @@ EXPLORATORY: Final = (
     "Exploratory: all that follows was not registered. Verdicts there are of contrasts that the study itself"
     " declares; read them as descriptions to be tested anew."
 )
-UNREGISTERED: Final = (
-    "The plan registers no hypotheses. The contrasts that the study declares by the plan's conditions are"
-    " corrected for one another; all else is exploratory."
-)
+UNREGISTERED: Final = "Nothing registered: all is exploratory."
 ELSEWHERE: Final = (
     "Exploratory: what the plan registers, and what came of it, is on the first page."
 )

@@ -52,6 +52,7 @@ from langgraft.benchmarks.reporting.words import (
 )
 
 _TITLE: Final = "Continual learning"
+_NOTHING: Final = Registration()
 
 Verdict: TypeAlias = Literal["same sign", "opposite sign", "cannot be told from 0", "no data"]
 
@@ -65,9 +66,9 @@ def write_paper_report(
     plan: ContinualPlan,
     analyses: Mapping[str, Analysis],
     out: Path,
-    registered: Registration,
     *,
     simulated: bool,
+    registered: Registration = _NOTHING,
 ) -> Report:
     """Write the page over all pairs of a study; `<out>/<pair>/` are their own reports.
 
@@ -75,8 +76,8 @@ def write_paper_report(
         plan: The plan.
         analyses: The analysis of each pair, by the pair's name, in plan order.
         out: Folder for the page; made where it is missing.
-        registered: What came of the hypotheses that the plan registers.
         simulated: Whether a simulated model played.
+        registered: What came of the hypotheses that the plan registers.
 
     Raises:
         MissingExtraError: The extra `bench` is not installed.
