@@ -491,7 +491,7 @@ def _gates(
         splits = replace(splits, state="open")
     return study_gates(
         log,
-        complete_runs(log, _item_of, "attempts"),
+        complete_runs(((run, log.results(run.name)) for run in log.runs), _item_of, "attempts"),
         splits=splits,
         prompts=_same_prompts(arms),
         grader="The experiment's own score decides.",

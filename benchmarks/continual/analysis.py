@@ -453,7 +453,11 @@ def gates(
     again = comparison.rerun is not None
     return findings.study_gates(
         log.whole if isinstance(log, PairLog) else log,
-        findings.complete_runs(log, lambda _, result: result["task_id"], "episodes"),
+        findings.complete_runs(
+            ((run.spec, run.results) for run in study.runs),
+            lambda _, result: result["task_id"],
+            "episodes",
+        ),
         splits=findings.disjoint(
             {item for run in study.training for item in run.spec.item_ids},
             {item for run in tested for item in run.spec.item_ids},

@@ -74,15 +74,19 @@ def write_reports(plan: ContinualPlan, log: PlanLogReader, out: Path) -> Report:
         analyses[name] = analyze(view, plan.margin)
         label = Registration(label=ELSEWHERE) if plan.hypotheses else Registration()
         reports[name] = write_report(
-            part, view, out / name, analysis=analyses[name], ids=own, registered=label
+            part, view, out / name, analysis=analyses[name], ids=own, registered=label, spent=()
         )
     found = registration(
         plan.hypotheses,
         log.manifest,
         lambda each: hypothesis_difference(each, {n: a.study for n, a in analyses.items()}),
     )
-    simulated = is_simulated(plan, log)
-    over_all = write_paper_report(plan, analyses, out, simulated=simulated, registered=found)
+    over_all = write_paper_report(
+        *(plan, analyses, out),
+        simulated=is_simulated(plan, log),
+        registered=found,
+        spent=spending(log),
+    )
     return _together(over_all, reports)
 
 
@@ -104,6 +108,7 @@ def write_report(
     analysis: Analysis | None = None,
     ids: Mapping[str, str] | None = None,
     registered: Registration | None = None,
+    spent: Sequence[Spent] | None = None,
 ) -> Report:
     """Write the report of a pair of task families, finished or under way.
 
@@ -114,6 +119,7 @@ def write_report(
         analysis: The analysis of the log, where it is there already.
         ids: Id of each run by name, where the log is a part of another.
         registered: What came of registered hypotheses, where that is known already.
+        spent: What was spent, likewise.
 
     Raises:
         InputError: The log holds no baseline.
@@ -128,7 +134,7 @@ def write_report(
     registered = registered or registration(
         plan.hypotheses, log.manifest, lambda each: hypothesis_difference(each, {"": study})
     )
-    spent, figures = spending(log), draw(analysis)
+    spent, figures = spending(log) if spent is None else spent, draw(analysis)
     found = (*registered_tables(registered), *tables(analysis), *spending_tables(spent))
     fewer = fewer_tasks(plan, log.runs) if isinstance(plan, ContinualPlan) else ()
     write_pages(out / _CASES, _cases(analysis, log, simulated=simulated))

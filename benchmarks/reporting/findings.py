@@ -6,7 +6,7 @@ gates that any comparison has (evaluation §2.5). A study adds those that only i
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final, cast
@@ -392,39 +392,44 @@ def study_gates(
 
 
 def complete_runs(
-    log: PlanLogReader,
+    read: Iterable[tuple[RunSpec, Sequence[Mapping[str, JSON]]]],
     item_of: Callable[[RunSpec, Mapping[str, JSON]], object],
     what: str = "items",
 ) -> Gate:
     """Check that every planned item has its result exactly once; losses are named by condition.
 
     Args:
-        log: What was committed.
+        read: The runs, each with its results.
         item_of: Which item a result of a run says that it is of; `None`: it does not say.
         what: What items are called.
     """
-    named, done, odd = condition_names(log.runs), 0, []
-    planned: Counter[str] = Counter()
-    lost: dict[str, list[str]] = {}
-    losses: Counter[str] = Counter()
-    for run in log.runs:
-        condition, found = named[run.name], log.results(run.name)
-        told = [item_of(run, each) for each in found]
-        items = [str(one or known) for one, known in zip(told, run.item_ids, strict=False)]
-        there = len({*items} & {*run.item_ids})
-        done, planned[condition] = done + there, planned[condition] + run.length
-        if len(found) > run.length or there < len(found):
+    counts: list[tuple[RunSpec, int]] = []
+    odd: list[str] = []
+    for run, found in read:
+        told = (item_of(run, each) for each in found)
+        items = {str(one or known) for one, known in zip(told, run.item_ids, strict=False)}
+        there = len(items & {*run.item_ids})
+        counts.append((run, there))
+        if there < len(found):
             odd.append(run.name)
+    named = condition_names([run for run, _ in counts])
+    planned: Counter[str] = Counter()
+    losses: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for run, there in counts:
+        condition = named[run.name]
+        planned[condition] += run.length
         if there < run.length:
             losses[condition] += run.length - there
-            lost.setdefault(condition, []).append(f"{run.name} {there}/{run.length}")
-    detail = f"{done:,} of {planned.total():,} {what} in {len(log.runs):,} runs have a result."
+            first.setdefault(condition, f"{run.name} {there}/{run.length}")
+    done = sum(there for _, there in counts)
+    detail = f"{done:,} of {planned.total():,} {what} in {len(counts):,} runs have a result."
     if odd:
         named_runs = listing(odd[:_NAMED])
         return Gate("Completeness", "failed", f"{detail} Twice, or of another run: {named_runs}.")
     return completeness(
         detail,
-        [f"{name} {losses[name]} of {planned[name]}, as in {lost[name][0]}" for name in lost],
+        [f"{name} {lost} of {planned[name]}, as in {first[name]}" for name, lost in losses.items()],
     )
 
 

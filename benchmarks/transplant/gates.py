@@ -51,7 +51,11 @@ def gates_of(
     noise = [cell for place, cell in cells.items() if place[3] == NOISE]
     return study_gates(
         log,
-        complete_runs(log, lambda _, result: result.get("problem"), "attempts"),
+        complete_runs(
+            ((run, log.results(run.name)) for run in log.runs),
+            lambda _, result: result.get("problem"),
+            "attempts",
+        ),
         splits=disjoint(
             {item for kind in ("build", "admit") for run in kinds[kind] for item in run.item_ids},
             {item for run in kinds["eval"] for item in run.item_ids},
@@ -59,7 +63,7 @@ def gates_of(
         ),
         prompts=_template(log),
         grader=_grader(log.manifest),
-        orders=enough_orders(plan.seeds, "order of the problems in every dynamic cell"),
+        orders=enough_orders(plan.seeds, "order"),
         budgets=_budgets(plan),
         utility=_utility(plan, cells),
         replicates=[halves(f"no memory, {c.place[0]}", c.scores, plan.margin) for c in noise]

@@ -35,9 +35,15 @@ from langgraft.benchmarks.continual.paper.tables import PaperTable, paper_tables
 from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
 from langgraft.benchmarks.continual.retrieval import SUBSETS, CrossRecall, FirstRecall
 from langgraft.benchmarks.continual.tables import FIRST, first_fields
+from langgraft.benchmarks.harness.progress import Spent
 from langgraft.benchmarks.harness.study import Report
 from langgraft.benchmarks.published import ROLES, STUDY_1, Role, continual_memory
-from langgraft.benchmarks.reporting.columns import metric, percent, registered_tables
+from langgraft.benchmarks.reporting.columns import (
+    metric,
+    percent,
+    registered_tables,
+    spending_tables,
+)
 from langgraft.benchmarks.reporting.findings import Registration
 from langgraft.benchmarks.reporting.pages import check_extra, environment, trusted, write_folder
 from langgraft.benchmarks.reporting.tables import Table
@@ -69,6 +75,7 @@ def write_paper_report(
     *,
     simulated: bool,
     registered: Registration = _NOTHING,
+    spent: Sequence[Spent] = (),
 ) -> Report:
     """Write the page over all pairs of a study; `<out>/<pair>/` are their own reports.
 
@@ -78,6 +85,7 @@ def write_paper_report(
         out: Folder for the page; made where it is missing.
         simulated: Whether a simulated model played.
         registered: What came of the hypotheses that the plan registers.
+        spent: What was spent, by condition and node.
 
     Raises:
         MissingExtraError: The extra `bench` is not installed.
@@ -89,7 +97,7 @@ def write_paper_report(
     sides = [side_of(name, analysis) for name, analysis in analyses.items()]
     tables, settings = paper_tables(plan, sides), (table_7(plan), table_8(plan))
     figures, read = draw(sides, roles(plan)), reading_table(reading_rows(plan, sides))
-    documented = (*registered_tables(registered), read)
+    documented = (*registered_tables(registered), *spending_tables(spent), read)
     page = write_folder(
         out,
         tables=(
@@ -101,7 +109,9 @@ def write_paper_report(
             MEANINGS.table(documented),
         ),
         figures=figures,
-        page=_render(plan, sides, registered, (tables, settings), figures, simulated=simulated),
+        page=_render(
+            plan, sides, (registered, spent), (tables, settings), figures, simulated=simulated
+        ),
     )
     return _short(plan, sides, registered, page, simulated=simulated)
 
@@ -174,7 +184,7 @@ def _short(
 def _render(
     plan: ContinualPlan,
     sides: Sequence[Side],
-    registered: Registration,
+    told: tuple[Registration, Sequence[Spent]],
     tables: tuple[Mapping[str, PaperTable], Sequence[Table]],
     figures: Mapping[str, str],
     *,
@@ -186,7 +196,8 @@ def _render(
     played, settings = (each.rows for each in tables[1])
     read = reading_rows(plan, sides)
     page: str = pages.get_template("paper.html.jinja").render(
-        registration=registered,
+        registration=told[0],
+        spent=told[1],
         plan=plan,
         title=plan.title or _TITLE,
         sides=sides,

@@ -426,12 +426,16 @@ def test_provenance_when_a_file_is_another_than_its_digest_says_fails(
     assert said in found.detail
 
 
+def _read(log: SyntheticLog) -> Any:
+    return ((run, log.results(run.name)) for run in log.runs)
+
+
 def test_completeness_when_items_are_twice_or_missing_names_them_by_condition() -> None:
     """A result that is there twice is no more complete than one that is not there."""
     whole = SyntheticLog(World())
-    assert complete_runs(whole, lambda _, result: result["task_id"]).state == "passed"
+    assert complete_runs(_read(whole), lambda _run, result: result["task_id"]).state == "passed"
     lost = SyntheticLog(World(), done={"agg/0/test A after A": 30, "agg/1/test B after B": 39})
-    found = complete_runs(lost, lambda _, result: result["task_id"])
+    found = complete_runs(_read(lost), lambda _run, result: result["task_id"])
     assert found.state == "failed"
     assert "agg 11 of" in found.detail
     assert "raw" not in found.detail
@@ -441,7 +445,7 @@ def test_completeness_when_items_are_twice_or_missing_names_them_by_condition() 
             found = super().results(name)
             return [*found[:-1], found[0]] if name == "raw/0/test A after A" else found
 
-    again = complete_runs(Twice(World()), lambda _, result: result["task_id"])
+    again = complete_runs(_read(Twice(World())), lambda _run, result: result["task_id"])
     assert again.state == "failed"
     assert "Twice, or of another run: raw/0/test A after A" in again.detail
 
