@@ -12,7 +12,7 @@ import yaml
 from ablation_cases import asked, experiment
 from mle_logs import Tree, TreeLog
 from mle_logs import plan as mle_plan
-from synthetic_log import SyntheticLog, World
+from synthetic_log import MANIFEST, SyntheticLog, World
 from transplant_log import SYSTEMS, DrawnLog, transplant_plan
 
 from langgraft._core.canonical import JSON
@@ -23,8 +23,11 @@ from langgraft.benchmarks.ablation.running import plan_of
 from langgraft.benchmarks.ablation.study import AblationStudy
 from langgraft.benchmarks.comparison.verdicts import Hypothesis, alike
 from langgraft.benchmarks.continual.analysis import analyze as analyze_continual
-from langgraft.benchmarks.continual.plan import ContinualPlan
+from langgraft.benchmarks.continual.cells import PairLog
+from langgraft.benchmarks.continual.contrasts import hypothesis_difference as continual_difference
+from langgraft.benchmarks.continual.plan import ContinualPlan, of_pair
 from langgraft.benchmarks.continual.report import write_report as write_continual
+from langgraft.benchmarks.continual.report import write_reports as write_continual_pairs
 from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.schedule import run_plan
@@ -41,6 +44,7 @@ from langgraft.benchmarks.reporting.findings import (
 )
 from langgraft.benchmarks.transplant.analysis import analyze as analyze_transplant
 from langgraft.benchmarks.transplant.report import write_report as write_transplant
+from langgraft.memory.model import MemoryDelta
 
 REGISTERED: JSON = {"sha256": "ab" * 32, "time": "2026-01-02T03:04:05+00:00"}
 
@@ -155,6 +159,87 @@ def test_report_when_items_say_what_they_took_has_it_by_condition_and_node(
     assert {row["spent_by"] for row in rows} >= {"none", "raw", "agg", "agg+placebo"}
     assert all(row["meaning"] for row in read(report, "columns") if row["table"] == "spending")
     assert "What was spent" in report.page.read_text("utf-8")
+
+
+class OfPairs:
+    """A log of two pairs of task families, each of a world of its own."""
+
+    manifest: Mapping[str, JSON] = {**MANIFEST, "registered": REGISTERED}
+
+    def __init__(self, **worlds: World) -> None:
+        self._logs = {name: SyntheticLog(world) for name, world in worlds.items()}
+        self.runs = tuple(
+            of_pair(run, name) for name, log in self._logs.items() for run in log.runs
+        )
+
+    def results(self, name: str) -> list[Mapping[str, JSON]]:
+        """Return the results of a run."""
+        pair, _, rest = name.partition("/")
+        return self._logs[pair].results(rest)
+
+    def deltas(self, name: str) -> list[tuple[MemoryDelta, ...]]:
+        """Return the changes of a run."""
+        pair, _, rest = name.partition("/")
+        return self._logs[pair].deltas(rest)
+
+
+HELPS = World(("agg",), (), {("agg", "", ""): 0.4}, replicates=3, test_items=20)
+PAIRS = ContinualPlan.model_validate(
+    {
+        "pairs": [
+            {"name": "home", "A": "babyai/action_obj_door", "B": "babyai/find_obj"},
+            {"name": "back", "A": "babyai/find_obj", "B": "babyai/action_obj_door"},
+        ],
+        "conditions": [{"name": "agg", "provider": "insight"}],
+        "hypotheses": [
+            claim(
+                "home", {"pair": "home", "condition": "agg"}, {"pair": "home", "condition": "none"}
+            ),
+            claim(
+                "back", {"pair": "back", "condition": "agg"}, {"pair": "back", "condition": "none"}
+            ),
+            claim("all", {"condition": "agg"}, {"condition": "none"}),
+        ],
+    }
+)
+
+
+def test_pairs_when_a_hypothesis_names_one_or_none_rest_on_its_items_or_on_all() -> None:
+    """The one whose memory helps, the one whose memory does not, and the mean of both."""
+    log = OfPairs(home=HELPS, back=World(("agg",), (), replicates=3, test_items=20, seed=1))
+    analyses = {name: analyze_continual(PairLog(log, name)) for name in ("home", "back")}
+    studies = {name: each.study for name, each in analyses.items()}
+    tested = registration(
+        PAIRS.hypotheses, log.manifest, lambda each: continual_difference(each, studies)
+    ).tested
+    found = {each.hypothesis.name: each for each in tested}
+    assert {name: each.verdict for name, each in found.items() if name != "all"} == {
+        "home": "supported",
+        "back": "undecided",
+    }
+    values = {}
+    for name, each in found.items():
+        assert each.estimate is not None
+        values[name] = each.estimate.value
+        if name in analyses:
+            own = analyses[name].family[0].estimate
+            assert own is not None
+            assert each.estimate.value == pytest.approx(own.value)
+    assert values["all"] == pytest.approx((values["home"] + values["back"]) / 2)
+
+
+@pytest.mark.matrix  # whole reports
+def test_pairs_when_reports_are_written_have_their_hypotheses_on_the_page_over_all(
+    tmp_path: Path,
+) -> None:
+    """The page of a pair is exploratory, and says where to look."""
+    report = write_continual_pairs(PAIRS, OfPairs(home=HELPS, back=HELPS), tmp_path)
+    assert "Registered hypotheses" in report.page.read_text("utf-8")
+    assert {row["registered"] for row in read(report, "registered")} == {"home", "back", "all"}
+    for name in ("home", "back"):
+        page = (tmp_path / name / "index.html").read_text("utf-8")
+        assert "Registered hypotheses" not in page
+        assert "is on the first page" in page
 
 
 # Competitions -----------------------------------------------------------------------------------
