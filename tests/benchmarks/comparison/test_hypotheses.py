@@ -213,12 +213,26 @@ def test_hypothesis_when_one_baseline_run_carries_it_is_undecided() -> None:
     assert "without one of the baseline's runs" in tested.why
 
 
+def near() -> Difference:
+    """A difference whose p value is .027: it holds alone, and not as the first of two."""
+    found = differences(outcomes(8, a=0.08))["a"]
+    return Difference(found.values, complete=True, runs=4)
+
+
 def test_incomplete_hypothesis_when_in_a_family_still_counts() -> None:
-    """Leaving a run unfinished does not make the claims beside it cheaper."""
-    found = differences(outcomes(7, a=0.3))["a"]
-    missing = Difference(None, complete=False, runs=0)
-    alone, _ = judge_hypotheses([(claim(), found), (claim(name="lost"), missing)])
-    assert alone.alpha == 0.025
+    """Leaving a run unfinished does not make the claims beside it cheaper, whatever it shows so far."""
+    sure = differences(outcomes(7, a=0.4))["a"].values
+    for values in (None, sure):
+        lost = Difference(values, complete=False, runs=4, shared_effects=False)
+        alone, _ = judge_hypotheses([(claim(), near()), (claim(name="lost"), lost)])
+        assert (alone.alpha, alone.verdict) == (0.025, "undecided")
+    assert judged(near(), "greater").verdict == "supported"
+
+
+def test_family_when_its_first_step_fails_leaves_all_the_same_level() -> None:
+    """What comes after a step that does not hold is held to that step's interval."""
+    tested = judge_hypotheses([(claim(name=f"h{n}"), near()) for n in range(3)])
+    assert {(each.alpha, each.verdict) for each in tested} == {(0.05 / 3, "undecided")}
 
 
 @pytest.mark.parametrize(

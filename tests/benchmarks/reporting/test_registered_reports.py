@@ -23,7 +23,7 @@ from langgraft.benchmarks.ablation.running import plan_of
 from langgraft.benchmarks.ablation.study import AblationStudy
 from langgraft.benchmarks.comparison.verdicts import Hypothesis, alike
 from langgraft.benchmarks.continual.analysis import analyze as analyze_continual
-from langgraft.benchmarks.continual.cells import PairLog
+from langgraft.benchmarks.continual.cells import CellKey, PairLog, read_study_log
 from langgraft.benchmarks.continual.contrasts import hypothesis_difference as continual_difference
 from langgraft.benchmarks.continual.plan import ContinualPlan, of_pair
 from langgraft.benchmarks.continual.report import write_report as write_continual
@@ -202,6 +202,20 @@ PAIRS = ContinualPlan.model_validate(
         ],
     }
 )
+
+
+def test_transfer_when_registered_is_paired_run_by_run() -> None:
+    """Both sides were trained in the same orders: each run is held to its own, and none is a mere sample."""
+    study = read_study_log(SyntheticLog(HELPS))
+    there = {"condition": "agg", "sequence": "A>B", "task": "B"}
+    alone = {"condition": "agg", "sequence": "B", "task": "B"}
+    found = continual_difference(claim("forward", there, alone), {"": study})
+    cells = (CellKey("agg", "A>B", "B"), CellKey("agg", "B", "B"))
+    after, before = (study.cells[key].scores for key in cells)
+    expected = [[after[r][i] - before[r][i] for r in sorted(after)] for i in sorted(after[0])]
+    assert found.values is not None
+    assert found.values.tolist() == expected
+    assert found.without == ()
 
 
 def test_pairs_when_a_hypothesis_names_one_or_none_rest_on_its_items_or_on_all() -> None:
