@@ -201,6 +201,9 @@ def check_hypotheses(study: Study[Any], plan: Plan, runs: Iterable[RunSpec]) -> 
         msg = f"hypotheses: the study {study.name!r} takes none"
         raise PlanError(msg)
     cells = [cell for run in runs if (cell := study.cell(run)) is not None]
+    if not cells:
+        msg = "hypotheses: nothing is tested in this plan that they could be about"
+        raise PlanError(msg)
     distinct = [dict(each) for each in dict.fromkeys(tuple(cell.items()) for cell in cells)]
     wrong = next(misfits(plan.hypotheses, distinct, measures), None)
     if wrong is not None:

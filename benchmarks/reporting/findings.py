@@ -6,14 +6,15 @@ gates that any comparison has (evaluation §2.5). A study adds those that only i
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
 from langgraft._core.canonical import JSON
+from langgraft._core.errors import MissingExtraError
 from langgraft.benchmarks.comparison.contrasts import (
     Comparison,
     Contrast,
@@ -23,17 +24,21 @@ from langgraft.benchmarks.comparison.contrasts import (
 )
 from langgraft.benchmarks.comparison.estimates import mean_estimate
 from langgraft.benchmarks.comparison.outcomes import Scores, in_common
+from langgraft.benchmarks.comparison.power import planned_difference
 from langgraft.benchmarks.comparison.verdicts import (
     FEWEST_RUNS,
+    POWER,
     SIGNIFICANCE,
     Gate,
     Hypothesis,
     State,
     completeness,
+    matches,
+    sides_of,
 )
 from langgraft.benchmarks.harness.log import PlanLog, read_json, run_folder
 from langgraft.benchmarks.harness.progress import condition_names
-from langgraft.benchmarks.harness.study import BankSource, PlanLogReader, RunSpec
+from langgraft.benchmarks.harness.study import BankSource, Plan, PlanLogReader, RunSpec, Study
 from langgraft.benchmarks.harness.verify import verify_plan
 from langgraft.benchmarks.reporting.words import (
     detectable,
@@ -143,6 +148,61 @@ def tested_numbers(found: Judged) -> str:
 
 
 _PERCENT: Final = 100.0
+
+
+def registered_lines(study: Study[Any], plan: Plan, runs: Sequence[RunSpec]) -> Iterator[str]:
+    """Say what a plan registers, and what of it could be seen, where its study can say so."""
+    hypotheses = plan.hypotheses
+    if not hypotheses:
+        return
+    sizes = Counter(each.family for each in hypotheses)
+    cells = [(run, study.cell(run)) for run in runs]
+    for each in hypotheses:
+        told = f"registered: {each.name}: {each}; family {each.family!r} of {sizes[each.family]},"
+        told += f" Holm at {each.alpha:g}, {each.estimator.replace('_', ' ')}"
+        treated, bare = (
+            [spec for spec, cell in cells if cell and any(matches(p, cell) for p in sides_of(side))]
+            for side in (each.treated, each.baseline)
+        )
+        yield f"{told}; {_planned_reach(study, each, sizes[each.family], treated, bare)}"
+
+
+def _planned_reach(
+    study: Study[Any],
+    hypothesis: Hypothesis,
+    contrasts: int,
+    treated: Sequence[RunSpec],
+    baseline: Sequence[RunSpec],
+) -> str:
+    """Say which true difference would be found four times in five, or which margin held."""
+    if study.varying is None or hypothesis.estimator != "general":
+        return "what it could see, the study cannot say before it is run"
+    assumed: Any = study.varying
+    both = hypothesis.direction == "equivalent"  # must be shown on either side
+    try:
+        found = planned_difference(
+            len({item for run in treated for item in run.item_ids}),
+            _repetitions(study, treated),
+            baseline_runs=_repetitions(study, baseline),
+            contrasts=contrasts,
+            alpha=hypothesis.alpha,
+            power=(1 + POWER) / 2 if both else POWER,
+            **assumed,
+        )
+    except MissingExtraError as error:
+        return str(error)
+    if math.isinf(found):
+        return "with so few items or runs nothing can be seen, however large"
+    if hypothesis.direction in {"equivalent", "non_inferior"}:
+        told = f"where there is no difference, shown four times in five within {detectable(found)}"
+        return told if found <= hypothesis.margin else f"{told}: more than its margin"
+    return f"seen four times in five where it is {detectable(hypothesis.margin + found)}"
+
+
+def _repetitions(study: Study[Any], runs: Sequence[RunSpec]) -> int:
+    """Return how often the cell is repeated that is repeated least."""
+    counts = Counter(tuple((study.cell(run) or {}).items()) for run in runs)
+    return min(counts.values(), default=0)
 
 
 def sentence(contrast: Contrast) -> str:

@@ -1,15 +1,13 @@
 """Commands that only show: `plans`, `preview`, `status`, `verify`."""
 
-import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import MissingExtraError, PlanError
-from langgraft.benchmarks.comparison.verdicts import POWER, Hypothesis, matches, sides_of
+from langgraft._core.errors import PlanError
 from langgraft.benchmarks.harness.budget import (
     SPENT,
     in_dollars,
@@ -24,7 +22,7 @@ from langgraft.cli.printing import say, show_table, write_json
 
 if TYPE_CHECKING:  # `status` is light
     from langgraft.benchmarks.harness.plans import PreparedPlan
-    from langgraft.benchmarks.harness.study import Plan, RunSpec, Study
+    from langgraft.benchmarks.harness.study import Plan
 
 
 _AT_MOST: Final = "items and model calls are the most there can be, as a world was not looked at"
@@ -53,10 +51,13 @@ def show_plans(*, as_json: bool) -> None:
 
 def show_preview(prepared: "PreparedPlan[Any]", *, as_json: bool) -> None:
     """Show what a plan would run."""
+    from langgraft.benchmarks.reporting.findings import registered_lines  # noqa: PLC0415  (numpy)
+
+    runs_of_plan = [run.spec for run in prepared.outline]
     runs: Counter[tuple[str, str]] = Counter()
     items: Counter[tuple[str, str]] = Counter()
     calls: Counter[tuple[str, str]] = Counter()
-    named = condition_names([run.spec for run in prepared.outline])
+    named = condition_names(runs_of_plan)
     for run in prepared.outline:
         factors = run.spec.factors
         group = (named[run.name], str(factors.get("kind", factors.get("phase", ""))))
@@ -67,8 +68,8 @@ def show_preview(prepared: "PreparedPlan[Any]", *, as_json: bool) -> None:
     total = (runs.total(), items.total(), calls.total())
     foreign = prepared.study.foreign_code(prepared.plan)
     notes = (
-        *_registered_lines(prepared),
-        *prepared.study.notes(prepared.plan, [run.spec for run in prepared.outline]),
+        *registered_lines(prepared.study, prepared.plan, runs_of_plan),
+        *prepared.study.notes(prepared.plan, runs_of_plan),
         *(() if prepared.exact else (_AT_MOST,)),
         *(f"running it imports {name}, which was not looked at" for name in foreign),
         *_cost_lines(prepared.plan, calls.total(), prepared.study.default_concurrency),
@@ -83,64 +84,6 @@ def show_preview(prepared: "PreparedPlan[Any]", *, as_json: bool) -> None:
     show_table(prepared.plan.title, columns, [*rows, ("total", "", *total)])
     for line in (f"model: {prepared.plan.model}", *notes):
         say(line)
-
-
-def _registered_lines(prepared: "PreparedPlan[Any]") -> Iterator[str]:
-    """Say what a plan registers, and what of it could be seen, where its study can say so."""
-    study, hypotheses = prepared.study, prepared.plan.hypotheses
-    if not hypotheses:
-        return
-    sizes = Counter(each.family for each in hypotheses)
-    cells = [(run.spec, study.cell(run.spec)) for run in prepared.outline]
-    for each in hypotheses:
-        told = f"registered: {each.name}: {each}; family {each.family!r} of {sizes[each.family]},"
-        told += f" Holm at {each.alpha:g}, {each.estimator.replace('_', ' ')}"
-        runs, bare = (
-            [spec for spec, cell in cells if cell and any(matches(p, cell) for p in sides_of(side))]
-            for side in (each.treated, each.baseline)
-        )
-        yield f"{told}; {_reach(study, each, sizes[each.family], runs, bare)}"
-
-
-def _reach(
-    study: "Study[Any]",
-    hypothesis: Hypothesis,
-    contrasts: int,
-    treated: "Sequence[RunSpec]",
-    baseline: "Sequence[RunSpec]",
-) -> str:
-    """Say which true difference would be found four times in five, or which margin held."""
-    if study.varying is None or hypothesis.estimator != "general":
-        return "what it could see, the study cannot say before it is run"
-    from langgraft.benchmarks.comparison.power import planned_difference  # noqa: PLC0415
-    from langgraft.benchmarks.reporting.words import detectable  # noqa: PLC0415
-
-    assumed: Any = study.varying
-    both = hypothesis.direction == "equivalent"  # must be shown on either side
-    try:
-        found = planned_difference(
-            len({item for run in treated for item in run.item_ids}),
-            _repetitions(study, treated),
-            baseline_runs=_repetitions(study, baseline),
-            contrasts=contrasts,
-            alpha=hypothesis.alpha,
-            power=(1 + POWER) / 2 if both else POWER,
-            **assumed,
-        )
-    except MissingExtraError as error:
-        return str(error)
-    if math.isinf(found):
-        return "with so few items or runs nothing can be seen, however large"
-    if hypothesis.direction in {"equivalent", "non_inferior"}:
-        told = f"where there is no difference, shown four times in five within {detectable(found)}"
-        return told if found <= hypothesis.margin else f"{told}: more than its margin"
-    return f"seen four times in five where it is {detectable(hypothesis.margin + found)}"
-
-
-def _repetitions(study: "Study[Any]", runs: "Sequence[RunSpec]") -> int:
-    """Return how often the cell is repeated that is repeated least."""
-    counts = Counter(tuple((study.cell(run) or {}).items()) for run in runs)
-    return min(counts.values(), default=0)
 
 
 _SENT, _REPLIED, _CALL_SECONDS = 3_000, 300, 5.0

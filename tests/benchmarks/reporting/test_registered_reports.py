@@ -4,6 +4,7 @@ import asyncio
 import csv
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ from synthetic_log import MANIFEST, SyntheticLog, World
 from transplant_log import SYSTEMS, DrawnLog, transplant_plan
 
 from langgraft._core.canonical import JSON
+from langgraft._core.errors import PlanError
 from langgraft.benchmarks.ablation.analysis import analyze as analyze_ablation
-from langgraft.benchmarks.ablation.plan import AblationPlan
 from langgraft.benchmarks.ablation.report import write_report as write_ablation
-from langgraft.benchmarks.ablation.running import plan_of
+from langgraft.benchmarks.ablation.running import ablate, plan_of, preview_ablation
 from langgraft.benchmarks.ablation.study import AblationStudy
 from langgraft.benchmarks.comparison.verdicts import Hypothesis, alike
 from langgraft.benchmarks.continual.analysis import analyze as analyze_continual
@@ -424,24 +425,19 @@ def test_transplant_when_a_gate_has_not_passed_decides_nothing(tmp_path: Path) -
 # One's own agent --------------------------------------------------------------------------------
 
 
-def played(out: Path, *hypotheses: Hypothesis) -> tuple[AblationPlan, PlanLog]:
-    """Play an experiment in which memory knows the answers to most of thirty tasks."""
-    tried = experiment(test=asked("ada", "bob", "fay", times=10), replicates=3)
-    study, plan = AblationStudy(tried), plan_of(tried).model_copy(update={"hypotheses": hypotheses})
-    asyncio.run(run_plan(prepare(study, plan), out, model_for=study.simulated_model))
-    return plan, PlanLog(out)
-
-
 def test_ablation_when_a_memory_is_registered_is_judged_by_its_comparison(tmp_path: Path) -> None:
     """The number is that of the condition's own contrast; gates and spending stand in the same report."""
-    helps = claim(
-        "it helps",
-        {"memory": "trajectory", "control": ""},
-        {"condition": "none"},
-        measure="score",
-        direction="greater",
-    )
-    plan, log = played(tmp_path / "out", helps)
+    helps = {
+        "name": "it helps",
+        "treated": {"memory": "trajectory", "control": ""},
+        "baseline": {"condition": "none"},
+        "measure": "score",
+        "direction": "greater",
+    }
+    tried = experiment(test=asked("ada", "bob", "fay", times=10), replicates=3, hypotheses=[helps])
+    assert preview_ablation(tried).notes[0].startswith("registered: it helps: memory trajectory")
+    found = ablate(tried, out=tmp_path / "out")
+    log, plan = PlanLog(tmp_path / "out"), found.analysis.plan
     report = write_ablation(plan, log, tmp_path / "report")
     assert [row["decision"] for row in read(report, "registered")] == ["supported"]
     assert report.lines[1].startswith("it helps: supported. Registered: memory trajectory")
@@ -454,6 +450,12 @@ def test_ablation_when_a_memory_is_registered_is_judged_by_its_comparison(tmp_pa
     gates = {row["gate"]: row["state"] for row in read(report, "gates")}
     assert (gates["Completeness"], gates["Provenance"], gates["G1: splits"]) == ("passed",) * 3
     check_gates(report)
+    assert "it helps: supported" in found.summary()
+    with pytest.raises(PlanError, match=r"hypotheses\.0\.treated\.memory: there is no 'trajectroy'"):
+        ablate(
+            replace(tried, hypotheses=[{**helps, "treated": {"memory": "trajectroy"}}]),
+            out=tmp_path / "other",
+        )
 
 
 # Gates ------------------------------------------------------------------------------------------
