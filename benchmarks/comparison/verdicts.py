@@ -108,8 +108,8 @@ class Hypothesis(BaseModel):
         return self
 
     def __str__(self) -> str:
-        """Write the claim in one line: `condition agg - condition none > 0 (success)`."""
-        difference = f"{_told(self.treated)} - {_told(self.baseline)}"
+        """Write the claim in one line: `success: (condition agg) - (condition none) > 0`."""
+        difference = f"({_told(self.treated)}) - ({_told(self.baseline)})"
         m = f"{self.margin:g}"
         claim = {
             "greater": f"{difference} > {m}",
@@ -118,7 +118,7 @@ class Hypothesis(BaseModel):
             "equivalent": f"|{difference}| < {m}",
             "non_inferior": f"{difference}: no worse than by {m}",
         }[self.direction]
-        return f"{claim} ({self.measure})"
+        return f"{self.measure}: {claim}"
 
 
 def sides_of(sides: HypothesisSide) -> tuple[Mapping[str, tuple[str, ...]], ...]:

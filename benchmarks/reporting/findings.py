@@ -129,22 +129,23 @@ def tested_sentence(found: Judged) -> str:
     told = f"{found.hypothesis.name}: {found.verdict}"
     if found.why:
         told += f" ({found.why})"
-    numbers = tested_numbers(found)
-    return f"{told}. Registered: {found.hypothesis}{f'; found: {numbers}' if numbers else ''}."
+    parts = tested_parts(found)
+    numbers = "" if parts is None else f"; found: {parts[0]} {parts[1]} ({parts[2]})"
+    return f"{told}. Registered: {found.hypothesis}{numbers}."
 
 
-def tested_numbers(found: Judged) -> str:
-    """Write the difference and the interval that a hypothesis is judged by; nothing where there is none."""
+def tested_parts(found: Judged) -> tuple[str, str, str] | None:
+    """Write the difference, the interval that a hypothesis is judged by, and its level; `None` where there is none."""
     if found.estimate is None or found.interval is None:
-        return ""
+        return None
     scale, digits = found.difference.scale, found.difference.digits
     value, low, high = (
         number(each, digits, scale=scale, sign=True)
         for each in (found.estimate.value, *found.interval)
     )
-    level = f"{100 * (1 - found.alpha):.4g} %"
     p = "" if found.p_adjusted is None else f", corrected {p_value(found.p_adjusted)}"
-    return f"{value}{' pp' if scale == _PERCENT else ''} [{low}, {high}] ({level} interval{p})"
+    unit = " pp" if scale == _PERCENT else ""
+    return f"{value}{unit}", f"[{low}, {high}]", f"{100 * (1 - found.alpha):.4g} % interval{p}"
 
 
 _PERCENT: Final = 100.0

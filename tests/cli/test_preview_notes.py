@@ -58,7 +58,7 @@ def test_preview_when_a_plan_registers_hypotheses_says_what_they_would_see(tmp_p
     assert shown.exit_code == 0
     first, second, *_ = json.loads(shown.output)["notes"]
     assert first.startswith(
-        "registered: it helps: condition agg - condition none > 0.02 (success);"
+        "registered: it helps: success: (condition agg) - (condition none) > 0.02;"
     )
     assert "family 'registered' of 2, Holm at 0.05, general; seen four times in five where" in first
     assert float(first.split("where it is ")[1].split()[0]) > 2

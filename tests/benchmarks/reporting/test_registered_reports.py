@@ -435,12 +435,16 @@ def test_ablation_when_a_memory_is_registered_is_judged_by_its_comparison(tmp_pa
         "direction": "greater",
     }
     tried = experiment(test=asked("ada", "bob", "fay", times=10), replicates=3, hypotheses=[helps])
-    assert preview_ablation(tried).notes[0].startswith("registered: it helps: memory trajectory")
+    assert (
+        preview_ablation(tried)
+        .notes[0]
+        .startswith("registered: it helps: score: (memory trajectory")
+    )
     found = ablate(tried, out=tmp_path / "out")
     log, plan = PlanLog(tmp_path / "out"), found.analysis.plan
     report = write_ablation(plan, log, tmp_path / "report")
     assert [row["decision"] for row in read(report, "registered")] == ["supported"]
-    assert report.lines[1].startswith("it helps: supported. Registered: memory trajectory")
+    assert report.lines[1].startswith("it helps: supported. Registered: score: (memory trajectory")
     analysis = analyze_ablation(plan, log)
     (tested,) = analysis.registration.tested
     assert analysis.comparison is not None
@@ -451,7 +455,9 @@ def test_ablation_when_a_memory_is_registered_is_judged_by_its_comparison(tmp_pa
     assert (gates["Completeness"], gates["Provenance"], gates["G1: splits"]) == ("passed",) * 3
     check_gates(report)
     assert "it helps: supported" in found.summary()
-    with pytest.raises(PlanError, match=r"hypotheses\.0\.treated\.memory: there is no 'trajectroy'"):
+    with pytest.raises(
+        PlanError, match=r"hypotheses\.0\.treated\.memory: there is no 'trajectroy'"
+    ):
         ablate(
             replace(tried, hypotheses=[{**helps, "treated": {"memory": "trajectroy"}}]),
             out=tmp_path / "other",
