@@ -139,11 +139,11 @@ def matches(part: Mapping[str, tuple[str, ...]], cell: Cell) -> bool:
 
 
 def _told(sides: HypothesisSide) -> str:
-    parts = (
-        ", ".join(f"{factor} {'|'.join(levels)}" for factor, levels in part.items())
-        for part in sides_of(sides)
-    )
-    return " & ".join(parts)
+    return " & ".join(map(_part_told, sides_of(sides)))
+
+
+def _part_told(part: Mapping[str, tuple[str, ...]]) -> str:
+    return ", ".join(f"{factor} {' | '.join(levels)}" for factor, levels in part.items())
 
 
 def _agreeing(hypotheses: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
@@ -214,7 +214,7 @@ def _misfits(
                 yield f"{at}.{factor}: there is no {level!r:.80}; {did_you_mean(level, known)}"
                 wrong = True
     if not wrong and not any(matches(part, cell) for cell in cells):
-        yield f"{at}: the plan has no outcomes of {', '.join(f'{f} {chr(124).join(v)}' for f, v in part.items())} together"
+        yield f"{at}: the plan has no outcomes of {_part_told(part)} together"
 
 
 # Gates -------------------------------------------------------------------------------------------
