@@ -3,7 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -15,8 +15,10 @@ from langgraft.benchmarks.ablation.variants import VARIANTS
 from langgraft.benchmarks.comparison.contrasts import (
     Comparison,
     Contrast,
+    Difference,
     compare_outcomes,
     corrected,
+    difference_of,
 )
 from langgraft.benchmarks.comparison.estimates import (
     Estimate,
@@ -27,6 +29,7 @@ from langgraft.benchmarks.comparison.estimates import (
 from langgraft.benchmarks.comparison.outcomes import (
     Outcomes,
     Pair,
+    averaged,
     differences_of,
     matrices,
     matrix_of,
@@ -37,9 +40,28 @@ from langgraft.benchmarks.comparison.sequential import (
     fixed_pairs,
     guard_decision,
 )
-from langgraft.benchmarks.comparison.verdicts import Gate, completeness
-from langgraft.benchmarks.harness.study import PlanLogReader
-from langgraft.benchmarks.reporting.findings import control_gates, no_difference
+from langgraft.benchmarks.comparison.verdicts import (
+    Cell,
+    Gate,
+    Hypothesis,
+    alike,
+    completeness,
+    matches,
+    sides_of,
+)
+from langgraft.benchmarks.harness.progress import Spent, spending
+from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
+from langgraft.benchmarks.reporting.findings import (
+    Registration,
+    complete_runs,
+    control_gates,
+    disjoint,
+    enough_orders,
+    halves,
+    no_difference,
+    registration,
+    study_gates,
+)
 
 Word: TypeAlias = Literal["helps", "harms", "no detectable difference", "cannot tell", "not tested"]
 """`not tested`: nothing was recalled in any attempt; `cannot tell`: incomplete, too few runs, or another
@@ -191,6 +213,9 @@ class Analysis:
     """Memory and item → variant → success where it was recalled first."""
     guard: GuardDecision | None
     gates: tuple[Gate, ...]
+    registration: Registration = field(default_factory=Registration)
+    """What came of the hypotheses that the plan registers."""
+    spent: tuple[Spent, ...] = ()
 
     @property
     def sound(self) -> bool:
@@ -226,7 +251,11 @@ def analyze(plan: AblationPlan, log: PlanLogReader) -> Analysis:
         harm=tuple(_harm(by_name)),
         harm_items=_harm_items(plan, by_name),
         guard=None,
-        gates=_gates(arms, comparison, memories),
+        gates=_gates(plan, log, arms, comparison, memories),
+        registration=registration(
+            plan.hypotheses, log.manifest, lambda each: hypothesis_difference(each, arms)
+        ),
+        spent=spending(log),
     )
 
 
@@ -411,35 +440,109 @@ def _harm_items(
     }
 
 
+def hypothesis_difference(hypothesis: Hypothesis, arms: Sequence[ArmFound]) -> Difference:
+    """Return what a registered hypothesis is judged by: the outcomes that the comparison has.
+
+    No memory is the mean of all runs without, those of the re-run included; another baseline is paired
+    run by run.
+    """
+    ours, theirs = (
+        [[each for each in arms if matches(part, _levels(each.arm))] for part in sides_of(side)]
+        for side in (hypothesis.treated, hypothesis.baseline)
+    )
+    treated = averaged([averaged([each.outcomes for each in part]) for part in ours])
+    if any(each.arm.has_memory for part in theirs for each in part):
+        base = averaged([averaged([each.outcomes for each in part]) for part in theirs])
+        return difference_of(treated, [base], paired=True)
+    bare = {each.arm.name: each for part in theirs for each in part}
+    again = not any(each.arm.name == RERUN for part in ours for each in part)
+    bare |= {each.arm.name: each for each in arms if again and each.arm.name == RERUN}
+    learned = any(each.arm.has_memory for part in ours for each in part)
+    untrained = [each.outcomes for each in bare.values()]
+    return difference_of(treated, untrained, paired=False, shared_effects=learned)
+
+
+def _levels(arm: Arm) -> Cell:
+    return {
+        "condition": arm.name,
+        "memory": arm.memory,
+        "source": arm.source,
+        "control": arm.control,
+    }
+
+
 # Checks -----------------------------------------------------------------------------------
 
 
 def _gates(
-    arms: Sequence[ArmFound], comparison: Comparison, memories: Sequence[MemoryFound]
+    plan: AblationPlan,
+    log: PlanLogReader,
+    arms: Sequence[ArmFound],
+    comparison: Comparison,
+    memories: Sequence[MemoryFound],
 ) -> tuple[Gate, ...]:
-    done, planned = (
-        sum(each.outcomes.done for each in arms),
-        sum(each.planned for each in arms),
+    by_name = {each.arm.name: each for each in arms}
+    played = plan.made == "played"
+    splits = disjoint(
+        {item for each in plan.sources for item in each.items} if played else (),
+        [each.id for each in plan.tests],
     )
-    missing = [
-        f"{each.arm.name} ({each.outcomes.done} of {each.planned})"
-        for each in arms
-        if each.outcomes.done < each.planned
-    ]
-    rerun = (no_difference(comparison),) if comparison.rerun is not None else ()
-    return (
-        completeness(f"{done:,} of {planned:,} attempts have a result.", missing),
-        _same_prompts(arms),
-        _recalls(memories),
-        _failures(arms),
-        *rerun,
-        *control_gates(comparison),
+    if splits.state == "failed":  # whether that is what is asked, the experiment decides
+        splits = replace(splits, state="open")
+    return study_gates(
+        log,
+        complete_runs(((run, log.results(run.name)) for run in log.runs), _item_of, "attempts"),
+        splits=splits,
+        prompts=_same_prompts(arms),
+        grader="The experiment's own score decides.",
+        orders=enough_orders(plan.replicates, "replicate"),
+        budgets=f"There is one room for recalled text, {plan.budget} tokens.",
+        utility=Gate(
+            "G6: frozen-store utility",
+            "passed" if memories else "open",
+            "Tests read banks that do not change meanwhile, but for `write_only`; no memory is recall off.",
+        ),
+        replicates=(
+            no_difference(comparison)
+            if comparison.rerun is not None
+            else halves(NONE, by_name[NONE].outcomes.scores, plan.margin),
+        ),
+        reading=_read_backwards(arms, comparison),
+        controls=control_gates(comparison)
+        or "The experiment has no control that should make no difference.",
+        own=(_recalls(memories), _failures(arms)),
     )
+
+
+def _item_of(run: RunSpec, result: Result) -> object:
+    """Return the task of an attempt at the run's own; replays are of others."""
+    return result.get("task") if run.factors["kind"] in {"build", "test"} else None
+
+
+def _read_backwards(arms: Sequence[ArmFound], comparison: Comparison) -> Gate:
+    """Check that no difference depends on the order in which attempts are read."""
+    found = {
+        each.arm.name: replace(
+            each,
+            results={run: dict([*row.items()][::-1]) for run, row in [*each.results.items()][::-1]},
+        ).outcomes
+        for each in reversed(arms)
+    }
+    bare = [found[name] for name in (NONE, RERUN) if name in found]
+    again: dict[str, float | None] = {}
+    for each in comparison.family:
+        values = difference_of(found[each.condition], bare, paired=False).values
+        again[each.condition] = None if values is None else float(values.mean())
+    forward = {
+        each.condition: None if each.estimate is None else each.estimate.value
+        for each in comparison.family
+    }
+    return alike("Order of reading", forward, again)
 
 
 def _same_prompts(arms: Sequence[ArmFound]) -> Gate:
     """Check that first prompts differ between conditions in the memory section alone."""
-    name = "Same prompts but for memory"
+    name = "G2: same prompts but for memory"
     rests: defaultdict[Pair, set[str]] = defaultdict(set)
     for each in arms:
         for run, found in each.results.items():

@@ -96,6 +96,7 @@ Model: TypeAlias = str | Callable[[int], BaseChatModel] | None
 
 _FIELDS: Final[Mapping[str, Any]] = {
     "conditions": Sequence,
+    "hypotheses": Sequence,
     "build": Callable,
     "score": Callable | None,
     "model": str | Callable | None,
@@ -174,6 +175,9 @@ class Experiment:
     """Model calls an attempt takes, for the preview."""
     title: str = ""
     seed: int = 0
+    hypotheses: Sequence[Mapping[str, Any]] = ()
+    """What is claimed before anything is run, as a plan has it (docs/statistics.md): by `condition`, or by
+    the `memory`, `source` and `control` that it is made of, of the measure `score`."""
 
     def __post_init__(self) -> None:
         self._check_fields()

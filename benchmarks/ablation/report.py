@@ -20,6 +20,8 @@ from langgraft.benchmarks.reporting.columns import (
     contrast_table,
     gate_table,
     metric_fields,
+    registered_tables,
+    spending_tables,
 )
 from langgraft.benchmarks.reporting.findings import gate_findings, sentence
 from langgraft.benchmarks.reporting.pages import check_extra, environment, write_folder
@@ -68,7 +70,7 @@ def sentences(found: Analysis) -> list[str]:
     """Say what came of it, verdicts first."""
     if found.guard is not None:
         return [guard_sentence(found), gate_findings(found.gates)]
-    said = [verdict_of(each) for each in found.memories]
+    said = [*found.registration.lines, *map(verdict_of, found.memories)]
     said += [_apart(each) for each in found.memories if each.transitions is not None]
     said += [_treated(each) for each in found.memories]
     said += [_uptake(each) for each in found.memories if each.credits]
@@ -277,8 +279,10 @@ def tables_of(found: Analysis) -> tuple[Table, ...]:
         ),
     )
     return (
+        *registered_tables(found.registration),
         *(arms, contrast_table(found.comparison), parts, splits, against),
         *(credit, harm, harm_items, gates),
+        *spending_tables(found.spent),
     )
 
 
@@ -356,7 +360,7 @@ def render(found: Analysis, *, simulated: bool) -> str:
             plan=found.plan,
             a=found,
             simulated=simulated,
-            sentences=sentences(found),
+            sentences=sentences(found)[len(found.registration.lines) :],
             conditions=CONDITIONS,
             variants=tuple(VARIANTS),
             provenance=flat(dict(found.manifest)),
@@ -375,7 +379,7 @@ def summary(found: Analysis, *, simulated: bool, page: Path | None = None) -> st
     if found.arms:
         lines += ["", f"| {' | '.join(HEADINGS)} |", f"| {' | '.join(['---'] * len(HEADINGS))} |"]
         lines += [f"| {' | '.join(map(_escaped, row))} |" for row in rows_of(found)]
-    failed = [gate for gate in found.gates if gate.state != "passed"]
+    failed = [gate for gate in found.gates if gate.state in {"failed", "open"}]
     if failed:
         lines += ["", *(f"- **{g.name}** {g.state}: {_escaped(g.detail)}" for g in failed)]
     if page is not None:

@@ -54,11 +54,12 @@ from langgraft.benchmarks.comparison.verdicts import FEWEST_RUNS
 from langgraft.benchmarks.harness.budget import CallBudget, Caps
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 from langgraft.benchmarks.harness.models import plan_budget, real_model, run_models
-from langgraft.benchmarks.harness.plans import PreparedPlan, prepare
+from langgraft.benchmarks.harness.plans import PreparedPlan, check_hypotheses, prepare
 from langgraft.benchmarks.harness.progress import PlanOutcome, Progress
 from langgraft.benchmarks.harness.schedule import run_plan, stop_on_signals
 from langgraft.benchmarks.harness.study import SIMULATED, RunSpec, is_simulated
 from langgraft.benchmarks.harness.verify import sealed_report
+from langgraft.benchmarks.reporting.findings import registered_lines
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.importing import ImportChoices
 from langgraft.memory.model import MemoryItem
@@ -295,6 +296,7 @@ def plan_of(
         "margin": experiment.margin,
         "solved": experiment.solved,
         "calls": experiment.calls,
+        "hypotheses": list(experiment.hypotheses),
         "harm": harm,
         "credit_calls": credit,
         "guard": guard,
@@ -333,11 +335,13 @@ def preview_ablation(
         InputError: What is asked for is not possible.
     """
     held = _held_against(against, experiment, batch)
-    plan = plan_of(experiment, harm=harm, credit=credit, guard=held.guard)
+    plan, study = plan_of(experiment, harm=harm, credit=credit, guard=held.guard), AblationStudy()
+    runs = list(runs_of(plan))
+    check_hypotheses(study, plan, runs)
     tasks = {name: count_tokens_approximately(task.text) for name, task in experiment.tasks.items()}
     attempts = calls = sent = 0
     mean = sum(tasks.values()) // max(len(tasks), 1)
-    for run in runs_of(plan):
+    for run in runs:
         if run.factors["kind"] == "build" and plan.made != "played":
             continue
         attempts += run.length
@@ -363,7 +367,8 @@ def preview_ablation(
             )
         return math.ceil(_MORE * low)
 
-    return AblationPreview(attempts, calls, sent, replied, cost, effect, reach_of(plan), tests_for)
+    notes = (*registered_lines(study, plan, runs), *reach_of(plan))
+    return AblationPreview(attempts, calls, sent, replied, cost, effect, notes, tests_for)
 
 
 def ablate(

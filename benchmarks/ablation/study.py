@@ -3,13 +3,14 @@
 import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InputError, PlanError
 from langgraft.benchmarks.ablation.plan import OWN, RERUN, STUDY, AblationPlan, runs_of
+from langgraft.benchmarks.comparison.verdicts import Better, Cell
 from langgraft.benchmarks.harness.plans import (
     check_provider,
     is_foreign,
@@ -86,6 +87,7 @@ class AblationStudy(Study[AblationPlan]):
 
     name = STUDY
     plan_model = AblationPlan
+    varying: ClassVar[Mapping[str, float | None] | None] = {"effect_variance": None}
 
     def __init__(
         self,
@@ -133,6 +135,18 @@ class AblationStudy(Study[AblationPlan]):
             "code": dict(source_digests(modules, apart_from=unused)),
             "architectures": architectures,
         }
+
+    @override
+    def measures(self) -> Mapping[str, Better | None]:
+        """Return the score of an attempt, from 0 to 1."""
+        return {"score": "higher"}
+
+    @override
+    def cell(self, run: RunSpec) -> Cell | None:
+        """Return the condition of a test, and the memory, the source and the control that it is made of."""
+        names = ("condition", "memory", "source", "control")
+        tests = run.factors["kind"] == "test"
+        return {name: str(run.factors[name]) for name in names} if tests else None
 
     def open(
         self,

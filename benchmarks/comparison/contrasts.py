@@ -8,13 +8,14 @@ and the re-run stand beside it; of them equivalence is asked. docs/statistics.md
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.comparison.estimates import (
     Estimate,
     Matrix,
     OrderEffects,
+    fixed_items_estimate,
     mean_estimate,
     order_effects,
 )
@@ -32,6 +33,8 @@ from langgraft.benchmarks.comparison.verdicts import (
     FEWEST_RUNS,
     MARGIN,
     SIGNIFICANCE,
+    Better,
+    Hypothesis,
     Verdict,
     holm,
 )
@@ -442,3 +445,230 @@ class _Side:
             detectable=detectable,
             verdict="incomplete",
         )
+
+
+# What a plan registers ---------------------------------------------------------------------------
+
+Decision: TypeAlias = Literal["supported", "refuted", "undecided"]
+"""`supported`: the interval lies where the hypothesis says, `refuted`: where it says not; else `undecided`."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a hypothesis is judged by, made of the same values as a study's own contrasts."""
+
+    values: Matrix | None
+    """Treated less baseline, items by observations; `None`: there is nothing to compare."""
+    complete: bool
+    """Whether no outcome is missing on either side."""
+    runs: int
+    """Runs that were played; of those with the same prompts only one is an observation."""
+    rows: Sequence[Sequence[float]] | None = None
+    """The values of each item, where items differ in their runs; `None`: as in `values`."""
+    without: tuple[Matrix | None, ...] = ()
+    """The values without each single run of a baseline that is a mere sample."""
+    shared_effects: bool = True
+    """As in `mean_estimate`."""
+    most: float = 1.0
+    """The largest a difference can be, either way."""
+    better: Better | None = "higher"
+    scale: float = 100.0
+    """What values are multiplied by when they are written: of shares, for points."""
+    digits: int = 1
+    why: str = ""
+    """Why nothing can be tested, where there is more to say than that it is incomplete."""
+
+
+def difference_of(
+    treated: Outcomes, base: Sequence[Outcomes], *, paired: bool, shared_effects: bool = True
+) -> Difference:
+    """Return the difference of one condition from others, as a `Contrast` has it.
+
+    Args:
+        treated: The condition.
+        base: What it is compared with.
+        paired: Whether both were trained, in the same orders: then runs are paired too (one of `base`).
+            Else the mean of all their runs is subtracted.
+        shared_effects: As in `mean_estimate`.
+    """
+    runs = {(n, run): row for n, one in enumerate(base) for run, row in one.scores.items() if row}
+    side = _Side("", treated, base, list(runs.values()), shared_effects=shared_effects)
+    played = sum(map(bool, treated.scores.values()))
+    if paired:
+        found = matrices([treated.scores, base[0].scores])
+        return Difference(None if found is None else found[0] - found[1], side.complete, played)
+    without = [
+        _Side(
+            "",
+            treated,
+            base,
+            [row for at, row in runs.items() if at != left],
+            shared_effects=shared_effects,
+        )
+        for left in (runs if len(runs) > 1 else ())
+    ]
+    return Difference(
+        side.values,
+        side.complete,
+        played,
+        without=tuple(each.values for each in without),
+        shared_effects=shared_effects,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of a hypothesis that a plan registers."""
+
+    hypothesis: Hypothesis
+    difference: Difference
+    estimate: Estimate | None
+    p_adjusted: float | None
+    """The smaller of two: that it is so, and that it is not; by Holm over its family."""
+    alpha: float
+    """What the family's correction leaves of its level for this one."""
+    interval: tuple[float, float] | None
+    """The interval at `alpha`, which the verdict goes by."""
+    verdict: Decision
+    why: str = ""
+    """Why it is undecided, where that is not the interval's doing."""
+
+
+_Weighed: TypeAlias = tuple[Estimate | None, float, float, Decision]
+"""Estimate, corrected p value, level that is left, decision."""
+
+
+def judge_hypotheses(registered: Sequence[tuple[Hypothesis, Difference]]) -> tuple[Judged, ...]:
+    """Judge what a plan registers: each family corrected by Holm, each interval held to its margin.
+
+    What is incomplete counts in its family as if its p value were 1. What order effects do is pooled
+    over the hypotheses of a family by one measure. A verdict that would be another without one of a
+    baseline's runs is none.
+    """
+    families: dict[str, list[int]] = {}
+    for place, (hypothesis, _) in enumerate(registered):
+        families.setdefault(hypothesis.family, []).append(place)
+    found: dict[int, Judged] = {}
+    for places in families.values():
+        family = [registered[place] for place in places]
+        judged = _judged(family)
+        lengths = [len(difference.without) for _, difference in family]
+        others = [_judged(family, left) for left in range(max(lengths))]
+        for n, place in enumerate(places):
+            fickle = any(
+                other[n][3] != judged[n][3]
+                for left, other in enumerate(others)
+                if left < lengths[n]
+            )
+            found[place] = _tested(*registered[place], judged[n], fickle=fickle)
+    return tuple(found[place] for place in range(len(registered)))
+
+
+def _tested(
+    hypothesis: Hypothesis, difference: Difference, judged: _Weighed, *, fickle: bool
+) -> Judged:
+    estimate, p, alpha, verdict = judged
+    why = difference.why
+    if not why and not difference.complete:
+        why = "incomplete"
+    elif not why and estimate is None:
+        why = "there is nothing to compare"
+    elif not why and difference.runs < FEWEST_RUNS:
+        why = f"fewer than {FEWEST_RUNS} runs"
+    elif not why and fickle:
+        why = "without one of the baseline's runs the verdict would be another"
+    ends = None
+    if estimate is not None:
+        low, high = estimate.interval(alpha)
+        ends = max(low, -difference.most), min(high, difference.most)
+    return Judged(
+        hypothesis,
+        difference,
+        estimate,
+        p if estimate is not None and difference.complete else None,
+        alpha,
+        ends,
+        "undecided" if why else verdict,
+        why,
+    )
+
+
+def _judged(
+    family: Sequence[tuple[Hypothesis, Difference]], left_out: int | None = None
+) -> list[_Weighed]:
+    """Judge a family, with one run of each baseline left out where it has so many."""
+    values = [
+        each.without[left_out]
+        if left_out is not None and left_out < len(each.without)
+        else each.values
+        for _, each in family
+    ]
+    pools = {
+        name: order_effects(
+            matrix
+            for (h, d), matrix in zip(family, values, strict=True)
+            if h.measure == name and d.shared_effects and matrix is not None
+        )
+        for name in {h.measure for h, _ in family}
+    }
+    estimates = [
+        None if matrix is None else _estimated(h, d, matrix, pools[h.measure])
+        for (h, d), matrix in zip(family, values, strict=True)
+    ]
+    sides = [
+        _p_values(h, each, d.better) if each is not None and d.complete else (1.0, 1.0)
+        for (h, d), each in zip(family, estimates, strict=True)
+    ]
+    alpha, p_values = family[0][0].alpha, [min(1.0, *pair) for pair in sides]
+    adjusted, left, stopped = holm(p_values), [alpha] * len(family), False
+    step = alpha / len(family)
+    for rank, place in enumerate(sorted(range(len(family)), key=p_values.__getitem__)):
+        step = step if stopped else alpha / (len(family) - rank)
+        stopped |= adjusted[place] >= alpha
+        left[place] = step
+    return [
+        (
+            estimates[n],
+            adjusted[n],
+            left[n],
+            "undecided"
+            if adjusted[n] >= alpha
+            else "supported"
+            if sides[n][0] < sides[n][1]
+            else "refuted",
+        )
+        for n in range(len(family))
+    ]
+
+
+def _estimated(
+    hypothesis: Hypothesis, difference: Difference, values: Matrix, orders: OrderEffects | None
+) -> Estimate | None:
+    most = difference.most
+    if hypothesis.estimator == "these_items":
+        rows = difference.rows or [list(row) for row in values]
+        return fixed_items_estimate(rows, most)
+    general = hypothesis.estimator == "general"
+    shared = general and difference.shared_effects
+    return mean_estimate(values, bounds=(-most, most), shared_effects=shared, orders=orders)
+
+
+def _p_values(
+    hypothesis: Hypothesis, found: Estimate, better: Better | None
+) -> tuple[float, float]:
+    """Return the p values of what a hypothesis says, and of the opposite: below alpha where the interval shows it."""
+    m = hypothesis.margin
+    match hypothesis.direction:
+        case "greater":
+            pair = found.p_above(m), found.p_below(m)
+        case "less":
+            pair = found.p_below(-m), found.p_above(-m)
+        case "non_inferior" if better == "lower":
+            pair = found.p_below(m), found.p_above(m)
+        case "non_inferior":
+            pair = found.p_above(-m), found.p_below(-m)
+        case "different" | "equivalent":
+            beyond = min(found.p_above(m), found.p_below(-m))
+            within = max(found.p_above(-m), found.p_below(m)) if m else 1.0
+            pair = (beyond, within) if hypothesis.direction == "different" else (within, beyond)
+    return 2 * pair[0], 2 * pair[1]

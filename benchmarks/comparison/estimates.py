@@ -173,6 +173,59 @@ class Estimate:
         tail = _tail(self, abs(inside)) / 2
         return tail if inside > 0 else 1 - tail
 
+    def p_above(self, bound: float) -> float:
+        """Return the one-sided p value against the true value being at most `bound`.
+
+        It is below `alpha / 2` where the interval at `alpha` lies above the bound.
+        """
+        return _one_sided(self, self.value - bound, self.value - self._reached[0])
+
+    def p_below(self, bound: float) -> float:
+        """Return the one-sided p value against the true value being at least `bound`."""
+        return _one_sided(self, bound - self.value, self._reached[1] - self.value)
+
+    def interval(self, alpha: float) -> tuple[float, float]:
+        """Return the interval that misses the true value in `alpha` of all cases, half on either side."""
+        if self.method == "unknown":
+            return self.low, self.high
+        least, most = self._reached
+        low = high = self.value
+        if self.items_variance < ROUNDING**2:  # as in `_with_intervals`
+            unseen = 1 - (alpha / 2) ** (1 / self.n_items)
+            low, high = low - unseen * (low - least), high + unseen * (most - high)
+        if self.method != "exact":
+            reach = quantile(self, alpha)
+            low, high = min(low, self.value - reach), max(high, self.value + reach)
+        return low, high
+
+    @property
+    def _reached(self) -> tuple[float, float]:
+        """The least and the greatest a value can be, of values that all agree: from their interval."""
+        if self.items_variance >= ROUNDING**2 or self.method == "unknown":
+            return -math.inf, math.inf
+        unseen = 1 - ((1 - CONFIDENCE) / 2) ** (1 / self.n_items)
+        low, high = self.these_orders
+        return self.value - (self.value - low) / unseen, self.value + (high - self.value) / unseen
+
+
+def _one_sided(found: Estimate, beyond: float, farthest: float) -> float:
+    """Return how probable it is to be `beyond` a bound by chance.
+
+    Args:
+        found: The estimate.
+        beyond: By how much it exceeds the bound; negative: it does not.
+        farthest: How far on the bound's side values can be, where all agree.
+    """
+    if found.method == "unknown":
+        return 1.0
+    p = 0.0
+    if found.items_variance < ROUNDING**2:
+        p = max(0.0, 1 - beyond / farthest) ** found.n_items if beyond > 0 else 1.0
+    if found.method == "exact":
+        return p
+    tail = _tail(found, abs(beyond)) / 2
+    return max(p, tail if beyond > 0 else 1 - tail)
+
 
 def paired_difference(
     treated: Matrix,

@@ -22,9 +22,7 @@ from langgraft.benchmarks.comparison.estimates import (
     order_effects,
 )
 from langgraft.benchmarks.comparison.outcomes import Pair, matrix_of, rows_of
-from langgraft.benchmarks.comparison.verdicts import MARGIN
-
-Better: TypeAlias = Literal["lower", "higher"]
+from langgraft.benchmarks.comparison.verdicts import MARGIN, Better
 
 Change: TypeAlias = Literal[
     "better",

@@ -204,6 +204,30 @@ def differences_of(
     return [None if each is None else paired_difference(*each, orders=orders) for each in found]
 
 
+def joined(parts: Mapping[str, Outcomes]) -> Outcomes:
+    """Return the outcomes of parts of a study as one: each part has items of its own."""
+    named = {f"{name}/" if name else "": each for name, each in parts.items()}
+    scores: dict[int, dict[str, float]] = {}
+    for prefix, part in named.items():
+        for run, outcomes in part.scores.items():
+            scores.setdefault(run, {}).update({f"{prefix}{i}": v for i, v in outcomes.items()})
+    counts = [(each.done, each.planned, each.n_items) for each in parts.values()]
+    return Outcomes(scores, *(sum(each) for each in zip(*counts, strict=True)))
+
+
+def averaged(parts: Sequence[Outcomes]) -> Outcomes:
+    """Return the mean of several outcomes, of the runs and items that all of them have."""
+    if len(parts) == 1:
+        return parts[0]
+    common = in_common([each.scores for each in parts])
+    scores = {
+        run: {item: math.fsum(each[run][item] for each in common) / len(common) for item in row}
+        for run, row in common[0].items()
+    }
+    done, planned = (sum(getattr(each, n) for each in parts) for n in ("done", "planned"))
+    return Outcomes(scores, done, planned, max(each.n_items for each in parts))
+
+
 def read_outcomes(given: Any) -> dict[str, Outcomes]:
     """Read outcomes in any of the forms that `compare` takes, and check them.
 

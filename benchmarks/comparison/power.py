@@ -197,6 +197,8 @@ def planned_difference(
     noise_variance: float = 0.143,
     effect_variance: float | None = 0.02,
     order_sd: float = 0.05,
+    alpha: float = SIGNIFICANCE,
+    power: float = POWER,
 ) -> float:
     """Return what a plan will be able to detect, before anything is spent on it.
 
@@ -215,6 +217,8 @@ def planned_difference(
             item loses, because each gains all or nothing.
         order_sd: Standard deviation of the order effects. An assumption: 0.05 is a logit of about 0.3
             at middling rates.
+        alpha: Level of the family.
+        power: With which probability it is to be detected.
 
     Returns:
         A fraction in 0..1, or infinity where nothing can be detected, as with fewer runs than
@@ -237,8 +241,8 @@ def planned_difference(
             items_variance=variance,
             orders=orders,
         )
-        test = _Test(estimate, SIGNIFICANCE / contrasts, variance, 1.0)
-        return POWER - test.power(difference - taken)
+        test = _Test(estimate, alpha / contrasts, variance, 1.0)
+        return power - test.power(difference - taken)
 
     if missing(1.0) > 0:
         return math.inf

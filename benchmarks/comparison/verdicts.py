@@ -1,11 +1,23 @@
-"""When a difference counts: levels, margins, the correction for several of them, verdicts, gates.
+"""When a difference counts: levels, margins, the correction for several of them, hypotheses, verdicts, gates.
 
 Light on purpose: plans and progress are shown without numpy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    model_validator,
+)
+
+from langgraft._core.arguments import did_you_mean
 
 CONFIDENCE = 0.95
 POWER = 0.80
@@ -43,7 +55,171 @@ def holm(p_values: Sequence[float], *, families: int = 1) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
-State: TypeAlias = Literal["passed", "failed", "open"]
+# Hypotheses --------------------------------------------------------------------------------------
+
+Better: TypeAlias = Literal["lower", "higher"]
+
+Level: TypeAlias = StrictInt | StrictStr
+"""A level of a factor, as the plan names it: `agg`, `400`."""
+Levels: TypeAlias = Annotated[tuple[Level, ...], Field(min_length=1, max_length=100)]
+SidePart: TypeAlias = Annotated[dict[str, Level | Levels], Field(min_length=1, max_length=20)]
+"""Factor → level, or several. A factor that is left out has all its levels; what is left is averaged."""
+HypothesisSide: TypeAlias = (
+    SidePart | Annotated[tuple[SidePart, ...], Field(min_length=1, max_length=20)]
+)
+"""A side, or several whose mean is meant."""
+Direction: TypeAlias = Literal["greater", "less", "different", "equivalent", "non_inferior"]
+Estimator: TypeAlias = Literal["general", "these_runs", "these_items"]
+Cell: TypeAlias = Mapping[str, str | int]
+"""What outcomes are of: factor → level."""
+
+
+class Hypothesis(BaseModel):
+    """What a plan claims before it is run: treated less baseline, by one measure, against a margin."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1, max_length=100)
+    treated: HypothesisSide
+    baseline: HypothesisSide
+    measure: str
+    """By its name in the study: `success`, `bug_rate` …"""
+    direction: Direction
+    """What is claimed of the true difference: above the margin (`greater`), below minus the margin (`less`),
+    either (`different`), between the two (`equivalent`), or worse by less than the margin
+    (`non_inferior`: which way is worse, the measure says)."""
+    margin: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """In the unit of the measure: of shares, 0.05 is five points."""
+    family: str = Field(default="registered", min_length=1, max_length=100)
+    """Hypotheses of one family are corrected together (Holm)."""
+    estimator: Estimator = "general"
+    """For other items and other runs; for other items and these runs; for these items and other runs."""
+    alpha: float = Field(default=SIGNIFICANCE, gt=0, lt=0.5)
+    """Level of the family."""
+
+    @model_validator(mode="after")
+    def _can_be_shown(self) -> Self:
+        if self.direction in {"equivalent", "non_inferior"} and not self.margin:
+            msg = f"{self.name}: {self.direction!r} needs a margin above 0: nothing is shown to be exactly equal"
+            raise ValueError(msg)
+        if self.treated == self.baseline:
+            msg = f"{self.name}: `treated` and `baseline` are the same"
+            raise ValueError(msg)
+        return self
+
+    def __str__(self) -> str:
+        """Write the claim in one line: `success: (condition agg) - (condition none) > 0`."""
+        difference = f"({_told(self.treated)}) - ({_told(self.baseline)})"
+        m = f"{self.margin:g}"
+        claim = {
+            "greater": f"{difference} > {m}",
+            "less": f"{difference} < {'-' if self.margin else ''}{m}",
+            "different": f"|{difference}| > {m}",
+            "equivalent": f"|{difference}| < {m}",
+            "non_inferior": f"{difference}: no worse than by {m}",
+        }[self.direction]
+        return f"{self.measure}: {claim}"
+
+
+def sides_of(sides: HypothesisSide) -> tuple[Mapping[str, tuple[str, ...]], ...]:
+    """Return the parts of a side, each as factor → levels, written as texts."""
+    parts = sides if isinstance(sides, tuple) else (sides,)
+    return tuple(
+        {
+            factor: tuple(map(str, given if isinstance(given, tuple) else (given,)))
+            for factor, given in part.items()
+        }
+        for part in parts
+    )
+
+
+def matches(part: Mapping[str, tuple[str, ...]], cell: Cell) -> bool:
+    """Say whether a cell belongs to a part of a side."""
+    return all(str(cell.get(factor)) in levels for factor, levels in part.items())
+
+
+def _told(sides: HypothesisSide) -> str:
+    return " & ".join(map(_part_told, sides_of(sides)))
+
+
+def _part_told(part: Mapping[str, tuple[str, ...]]) -> str:
+    return ", ".join(f"{factor} {' | '.join(levels)}" for factor, levels in part.items())
+
+
+def _agreeing(hypotheses: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
+    levels: dict[str, tuple[int, float]] = {}
+    names: dict[str, int] = {}
+    for place, each in enumerate(hypotheses):
+        if (other := names.setdefault(each.name, place)) != place:
+            msg = f"{place} and {other} are both called {each.name!r}"
+            raise ValueError(msg)
+        first, alpha = levels.setdefault(each.family, (place, each.alpha))
+        if alpha != each.alpha:
+            msg = (
+                f"{place}.alpha is {each.alpha:g}, and {alpha:g} in {first}: the family"
+                f" {each.family!r} has one level"
+            )
+            raise ValueError(msg)
+    return hypotheses
+
+
+Hypotheses: TypeAlias = Annotated[
+    tuple[Hypothesis, ...], Field(max_length=200), AfterValidator(_agreeing)
+]
+"""A field of a plan."""
+
+
+def misfits(
+    hypotheses: Sequence[Hypothesis],
+    cells: Sequence[Cell],
+    measures: Mapping[str, Better | None],
+) -> Iterator[str]:
+    """Say what hypotheses name that a plan does not have, each with its place.
+
+    Args:
+        hypotheses: As the plan has them.
+        cells: What the plan's outcomes are of.
+        measures: What they can be about, and which way is better.
+    """
+    levels: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        for factor, level in cell.items():
+            levels.setdefault(factor, {})[str(level)] = None
+    for number, each in enumerate(hypotheses):
+        at = f"hypotheses.{number}"
+        if each.measure not in measures:
+            yield f"{at}.measure: there is no {each.measure!r:.80}; {did_you_mean(each.measure, measures)}"
+        elif each.direction == "non_inferior" and measures[each.measure] is None:
+            yield f"{at}.direction: of {each.measure!r} neither more nor less is worse, so nothing is 'non_inferior'"
+        for name, sides in (("treated", each.treated), ("baseline", each.baseline)):
+            for part in sides_of(sides):
+                yield from _misfits(f"{at}.{name}", part, cells, levels)
+
+
+def _misfits(
+    at: str,
+    part: Mapping[str, tuple[str, ...]],
+    cells: Sequence[Cell],
+    levels: Mapping[str, Mapping[str, None]],
+) -> Iterator[str]:
+    wrong = False
+    for factor, given in part.items():
+        known = levels.get(factor)
+        if known is None:
+            yield f"{at}: there is no factor {factor!r:.80}; {did_you_mean(factor, levels)}"
+            wrong = True
+            continue
+        for level in given:
+            if level not in known:
+                yield f"{at}.{factor}: there is no {level!r:.80}; {did_you_mean(level, known)}"
+                wrong = True
+    if not wrong and not any(matches(part, cell) for cell in cells):
+        yield f"{at}: the plan has no outcomes of {_part_told(part)} together"
+
+
+# Gates -------------------------------------------------------------------------------------------
+
+State: TypeAlias = Literal["passed", "failed", "open", "not applicable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +228,49 @@ class Gate:
 
     name: str
     state: State
-    """`open` says that the check could not be made."""
+    """`open`: the check could not be made, or does not tell yet; `not applicable`: the plan has nothing
+    that it could be made of."""
     detail: str
     """What was looked at, in a sentence or two."""
 
 
 NAMED: Final = 5
 """How many offenders a gate names."""
+
+
+def alike(
+    name: str, forward: Mapping[str, float | None], again: Mapping[str, float | None]
+) -> Gate:
+    """Return the gate that numbers do not depend on the order in which items and runs are read.
+
+    Args:
+        name: Of the gate.
+        forward: Numbers by what they are of.
+        again: The same, of what was read backwards.
+    """
+    wrong = [
+        each
+        for each in {**forward, **again}
+        if (one := forward.get(each)) != (other := again.get(each))
+        and (one is None or other is None or abs(one - other) > _ROUNDING)
+    ]
+    count = sum(each is not None for each in forward.values())
+    if wrong:
+        named = ", ".join(wrong[:NAMED])
+        return Gate(
+            name,
+            "failed",
+            f"Read backwards, {len(wrong)} of {len(forward)} numbers differ: {named}.",
+        )
+    if not count:
+        return Gate(name, "open", "There is no number yet.")
+    return Gate(
+        name, "passed", f"Read backwards, runs and items, {count} numbers come out the same."
+    )
+
+
+_ROUNDING: Final = 1e-9
+"""What adding up in another order does."""
 
 
 def completeness(detail: str, missing: Sequence[str]) -> Gate:

@@ -11,7 +11,7 @@ expected   from the baseline alone: what a fresh run would score, if the chances
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft._core.lazy import require
 from langgraft.benchmarks.comparison import verdicts
-from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast
+from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast, difference_of
 from langgraft.benchmarks.comparison.estimates import Matrix
 from langgraft.benchmarks.comparison.outcomes import Metric, Scores, differences_of
 from langgraft.benchmarks.comparison.verdicts import MARGIN, Gate, State
@@ -32,6 +32,7 @@ from langgraft.benchmarks.continual.cells import (
     RERUN,
     Cell,
     CellKey,
+    PairLog,
     RunResults,
     StudyLog,
     read_study_log,
@@ -71,6 +72,7 @@ from langgraft.benchmarks.continual.metrics import (
     accuracy,
     decompositions,
     metric_of,
+    outcomes_of,
     partition,
     retentions,
     subsets_of,
@@ -384,16 +386,7 @@ def analyze(log: PlanLogReader, margin: float = MARGIN) -> Analysis:
         costs_by_node=costs_by_node(study),
         banks=sizes,
         distillations=distillations(study, log, sizes),
-        gates=(
-            completeness(study),
-            identity(moved),
-            findings.no_difference(comparison),
-            findings.like_orders(comparison.family),
-            *findings.control_gates(comparison),
-            same_tests(study),
-            training_orders(study),
-            findings.constant_prompts(log.manifest),
-        ),
+        gates=gates(study, log, comparison, moved),
     )
 
 
@@ -445,18 +438,87 @@ def _control_verdict(comparison: Comparison, contrast: Contrast) -> str:
     return f"{name}: {findings.standing(comparison, contrast)}"
 
 
-# Checks that only this study can make, beside those of any comparison (`reporting.findings`) ----
+# Checks, those that only this study can make beside those of any (`reporting.findings`) ----------
 
 
-def completeness(study: StudyLog) -> Gate:
-    """Check that every planned episode has a result."""
-    runs = list(study.runs)
-    done, planned = sum(run.done for run in runs), sum(run.planned for run in runs)
-    missing = [
-        f"{run.spec.name} {run.done}/{run.planned}" for run in runs if run.done < run.planned
+def gates(
+    study: StudyLog, log: PlanLogReader, comparison: Comparison, moved: Sequence[Transfer]
+) -> tuple[Gate, ...]:
+    """Make all checks of a study, or of one of its pairs."""
+    learned = {
+        run.replicate for name in study.memories for c in study.final_cells(name) for run in c.runs
+    }
+    tested = [run for cell in study.cells.values() for run in cell.runs]
+    bare = outcomes_of(study.final_cells(BASELINE)).scores
+    again = comparison.rerun is not None
+    return findings.study_gates(
+        log.whole if isinstance(log, PairLog) else log,
+        findings.complete_runs(
+            ((run.spec, run.results) for run in study.runs),
+            lambda _, result: result["task_id"],
+            "episodes",
+        ),
+        splits=findings.disjoint(
+            {item for run in study.training for item in run.spec.item_ids},
+            {item for run in tested for item in run.spec.item_ids},
+        ),
+        prompts=findings.constant_prompts(log.manifest),
+        grader="A world's own rules end an episode: no answer is read.",
+        orders=findings.enough_orders(len(learned), "training order"),
+        budgets="There is one room for recalled text, the same in all conditions.",
+        utility=_recall_off(tested),
+        replicates=(
+            findings.no_difference(comparison)
+            if again
+            else findings.halves(BASELINE, bare, comparison.margin),
+        ),
+        reading=_read_backwards(study, comparison),
+        controls=findings.control_gates(comparison)
+        or "The plan has no control that should make no difference.",
+        own=(
+            identity(moved),
+            findings.like_orders(comparison.family),
+            same_tests(study),
+            training_orders(study),
+        ),
+    )
+
+
+def _recall_off(tested: Sequence[RunResults]) -> Gate:
+    """Check that memory is tested on frozen banks, of which no memory is the arm with recall off."""
+    name = "G6: frozen-store utility"
+    moving = [
+        run.spec.name for run in tested if run.spec.source is not None and not run.spec.frozen
     ]
-    detail = f"{done:,} of {planned:,} episodes in {len(runs)} runs have a result."
-    return verdicts.completeness(detail, missing)
+    if moving:
+        return Gate(name, "failed", f"Memory changes while it is tested, as in {moving[0]}.")
+    banks = {run.spec.source for run in tested} - {None}
+    told = f"{several(len(banks), 'bank')}, frozen while they are tested; no memory is recall off."
+    return Gate(name, "passed" if banks else "open", told)
+
+
+def _read_backwards(study: StudyLog, comparison: Comparison) -> Gate:
+    """Check that no difference depends on the order in which runs and items are read."""
+    cells = {
+        key: Cell(key, tuple(replace(run, results=run.results[::-1]) for run in cell.runs[::-1]))
+        for key, cell in [*study.cells.items()][::-1]
+    }
+    backwards = StudyLog(cells, study.training[::-1])
+    untreated = [
+        outcomes_of(backwards.final_cells(name))
+        for name in (BASELINE, RERUN)
+        if name in study.conditions
+    ]
+    again: dict[str, float | None] = {}
+    for each in comparison.family:
+        treated = outcomes_of(backwards.final_cells(each.condition))
+        values = difference_of(treated, untreated, paired=False).values
+        again[each.condition] = None if values is None else float(values.mean())
+    forward = {
+        each.condition: None if each.estimate is None else each.estimate.value
+        for each in comparison.family
+    }
+    return verdicts.alike("Order of reading", forward, again)
 
 
 def identity(transfers: Iterable[Transfer]) -> Gate:

@@ -298,26 +298,26 @@ class PairLog:
     """
 
     def __init__(self, log: PlanLogReader, pair: str) -> None:
-        self._log = log
+        self.whole = log
         self._pair = pair
 
     @cached_property
     def runs(self) -> tuple[RunSpec, ...]:
         """The runs of the pair."""
-        return tuple(alone(run) for run in self._log.runs if run.factors[PAIR] == self._pair)
+        return tuple(alone(run) for run in self.whole.runs if run.factors[PAIR] == self._pair)
 
     def results(self, name: str) -> list[Mapping[str, JSON]]:
         """Return the committed results of a run, in order."""
-        return self._log.results(self._whole(name))
+        return self.whole.results(self._whole(name))
 
     def deltas(self, name: str) -> list[tuple[MemoryDelta, ...]]:
         """Return the deltas each committed item of a run caused, in order."""
-        return self._log.deltas(self._whole(name))
+        return self.whole.deltas(self._whole(name))
 
     @property
     def manifest(self) -> Mapping[str, JSON]:
         """The manifest of the whole plan."""
-        return self._log.manifest
+        return self.whole.manifest
 
     def _whole(self, name: str) -> str:
         return f"{self._pair}/{name}"

@@ -5,14 +5,34 @@ over all sequences and all tasks. Controls and the re-run stand beside it. What 
 will be able to see is said before anything is paid.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from langgraft._core.errors import MissingExtraError
-from langgraft.benchmarks.comparison.contrasts import Comparison, compare_outcomes
-from langgraft.benchmarks.comparison.outcomes import Metric, differences_of, mean_of
+from langgraft.benchmarks.comparison.contrasts import (
+    Comparison,
+    Difference,
+    compare_outcomes,
+    difference_of,
+)
+from langgraft.benchmarks.comparison.outcomes import (
+    Metric,
+    Outcomes,
+    averaged,
+    differences_of,
+    joined,
+    mean_of,
+)
 from langgraft.benchmarks.comparison.power import planned_difference
-from langgraft.benchmarks.comparison.verdicts import FEWEST_RUNS, MARGIN
+from langgraft.benchmarks.comparison.verdicts import (
+    FEWEST_RUNS,
+    MARGIN,
+    Hypothesis,
+    HypothesisSide,
+    matches,
+    sides_of,
+)
 from langgraft.benchmarks.continual.cells import (
     BASELINE,
     RERUN,
@@ -24,7 +44,7 @@ from langgraft.benchmarks.continual.cells import (
     pooled,
 )
 from langgraft.benchmarks.continual.metrics import metric_of, outcomes_of
-from langgraft.benchmarks.continual.plan import ContinualPlan
+from langgraft.benchmarks.continual.plan import PAIR, ContinualPlan, tested_cell
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.reporting.words import detectable, sample_of, several
 
@@ -58,6 +78,61 @@ def compare_with_no_memory(study: StudyLog, margin: float = MARGIN) -> Compariso
         rerun=rerun,
         margin=margin,
         active=[name for name in study.controls if name.partition("+")[2] in TEACHING],
+    )
+
+
+def hypothesis_difference(hypothesis: Hypothesis, studies: Mapping[str, StudyLog]) -> Difference:
+    """Return what a registered hypothesis is judged by: the outcomes that `compare_with_no_memory` has.
+
+    A baseline without memory is the mean of all runs without, those of the re-run included; another one
+    trained in the same orders, and is paired run by run.
+
+    Args:
+        hypothesis: The hypothesis.
+        studies: The log of each pair of task families; of a plan of one pair by an empty name.
+    """
+    ours, theirs = _parts(hypothesis.treated, studies), _parts(hypothesis.baseline, studies)
+    treated, names = _conditions(ours), _conditions(theirs)
+    if not names <= UNTRAINED:
+        return difference_of(_outcomes(ours), [_outcomes(theirs)], paired=True)
+    base = [_outcomes(theirs)]
+    again = _parts({"condition": RERUN}, studies)
+    if names == {BASELINE} and RERUN not in treated and _conditions(again):
+        base.append(_outcomes(again))
+    return difference_of(
+        _outcomes(ours), base, paired=False, shared_effects=not treated <= UNTRAINED
+    )
+
+
+_Part: TypeAlias = Mapping[str, Sequence[Cell]]
+"""The cells of a part of a side, by pair of task families."""
+
+
+def _parts(sides: HypothesisSide, studies: Mapping[str, StudyLog]) -> list[_Part]:
+    return [
+        {
+            pair: [cell for cell in study.cells.values() if _is_of(part, pair, cell)]
+            for pair, study in studies.items()
+        }
+        for part in sides_of(sides)
+    ]
+
+
+def _is_of(part: Mapping[str, tuple[str, ...]], pair: str, cell: Cell) -> bool:
+    levels = tested_cell(cell.runs[0].spec.factors)
+    return levels is not None and matches(part, {PAIR: pair, **levels})
+
+
+def _conditions(parts: Sequence[_Part]) -> set[str]:
+    return {cell.key.condition for part in parts for cells in part.values() for cell in cells}
+
+
+def _outcomes(parts: Sequence[_Part]) -> Outcomes:
+    return averaged(
+        [
+            joined({pair: outcomes_of(cells) for pair, cells in part.items() if cells})
+            for part in parts
+        ]
     )
 
 

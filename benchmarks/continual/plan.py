@@ -39,7 +39,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
-from langgraft.benchmarks.comparison.verdicts import MARGIN
+from langgraft.benchmarks.comparison.verdicts import MARGIN, Cell
 from langgraft.benchmarks.continual.worlds import ForeignWorld, World, WorldPath, world_of
 from langgraft.benchmarks.harness.plans import (
     check_provider,
@@ -122,6 +122,17 @@ class CrossedProbe(BaseModel):
     def name(self) -> str:
         """Name in tables."""
         return f"{self.retrieval}@{self.pool}"
+
+
+def tested_cell(factors: Mapping[str, JSON]) -> Cell | None:
+    """Return what a run tests, as hypotheses name it; `None`: it trains, or tests midway or what is to come."""
+    sequence, task = str(factors["sequence"]), str(factors["task"])
+    if factors["kind"] != "evaluate" or factors["at"] is not None:
+        return None
+    if sequence and task not in phases(sequence):
+        return None
+    pair = {PAIR: str(factors[PAIR])} if PAIR in factors else {}
+    return {**pair, "condition": str(factors["condition"]), "sequence": sequence, "task": task}
 
 
 def paper_conditions() -> tuple[Condition, ...]:
@@ -343,6 +354,7 @@ class ContinualPlan(Plan):
             "semantics": pair.semantics or next(iter(_semantics(pair.tasks)), "compat"),
             "learner": pair.learner,
             "pairs": (),
+            "hypotheses": (),
         }
         return self.model_copy(update=fields)
 

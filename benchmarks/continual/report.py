@@ -16,7 +16,7 @@ from langgraft.benchmarks.continual.banks import Banks
 from langgraft.benchmarks.continual.cases import RULES, case_pages
 from langgraft.benchmarks.continual.cells import PairLog
 from langgraft.benchmarks.continual.columns import MEANINGS
-from langgraft.benchmarks.continual.contrasts import fewer_tasks
+from langgraft.benchmarks.continual.contrasts import fewer_tasks, hypothesis_difference
 from langgraft.benchmarks.continual.mechanisms import hanging, key_words
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET
 from langgraft.benchmarks.continual.page_one import (
@@ -30,6 +30,7 @@ from langgraft.benchmarks.continual.paper.report import write_paper_report
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.retrieval import SHARES, SUBSETS
 from langgraft.benchmarks.continual.tables import tables
+from langgraft.benchmarks.harness.progress import Spent, spending
 from langgraft.benchmarks.harness.study import (
     Plan,
     PlanLogReader,
@@ -38,6 +39,8 @@ from langgraft.benchmarks.harness.study import (
     is_simulated,
     run_id,
 )
+from langgraft.benchmarks.reporting.columns import registered_tables, spending_tables
+from langgraft.benchmarks.reporting.findings import ELSEWHERE, Registration, registration
 from langgraft.benchmarks.reporting.pages import (
     check_extra,
     environment,
@@ -69,8 +72,21 @@ def write_reports(plan: ContinualPlan, log: PlanLogReader, out: Path) -> Report:
         view = PairLog(log, name)
         own = {run.removeprefix(f"{name}/"): each for run, each in ids.items()}
         analyses[name] = analyze(view, plan.margin)
-        reports[name] = write_report(part, view, out / name, analysis=analyses[name], ids=own)
-    over_all = write_paper_report(plan, analyses, out, simulated=is_simulated(plan, log))
+        label = Registration(label=ELSEWHERE) if plan.hypotheses else Registration()
+        reports[name] = write_report(
+            part, view, out / name, analysis=analyses[name], ids=own, registered=label, spent=()
+        )
+    found = registration(
+        plan.hypotheses,
+        log.manifest,
+        lambda each: hypothesis_difference(each, {n: a.study for n, a in analyses.items()}),
+    )
+    over_all = write_paper_report(
+        *(plan, analyses, out),
+        simulated=is_simulated(plan, log),
+        registered=found,
+        spent=spending(log),
+    )
     return _together(over_all, reports)
 
 
@@ -91,6 +107,8 @@ def write_report(
     *,
     analysis: Analysis | None = None,
     ids: Mapping[str, str] | None = None,
+    registered: Registration | None = None,
+    spent: Sequence[Spent] | None = None,
 ) -> Report:
     """Write the report of a pair of task families, finished or under way.
 
@@ -100,6 +118,8 @@ def write_report(
         out: Folder for the report; made where it is missing, overwritten where it is not.
         analysis: The analysis of the log, where it is there already.
         ids: Id of each run by name, where the log is a part of another.
+        registered: What came of registered hypotheses, where that is known already.
+        spent: What was spent, likewise.
 
     Raises:
         InputError: The log holds no baseline.
@@ -110,20 +130,31 @@ def write_report(
     from langgraft.benchmarks.continual.figures import draw  # noqa: PLC0415  ([bench], slow to load)
 
     analysis, simulated = analysis or analyze(log), is_simulated(plan, log)
-    found, figures = tables(analysis), draw(analysis)
+    study = analysis.study
+    registered = registered or registration(
+        plan.hypotheses, log.manifest, lambda each: hypothesis_difference(each, {"": study})
+    )
+    spent, figures = spending(log) if spent is None else spent, draw(analysis)
+    found = (*registered_tables(registered), *tables(analysis), *spending_tables(spent))
     fewer = fewer_tasks(plan, log.runs) if isinstance(plan, ContinualPlan) else ()
     write_pages(out / _CASES, _cases(analysis, log, simulated=simulated))
     page = write_folder(
         out,
         tables=(*found, MEANINGS.table(found)),
         figures=figures,
-        page=_render(plan, analysis, figures, ids, fewer, simulated=simulated),
+        page=_render(plan, analysis, registered, figures, ids, fewer, spent, simulated=simulated),
     )
-    return _short(plan, analysis, page, fewer, simulated=simulated)
+    return _short(plan, analysis, registered, page, fewer, simulated=simulated)
 
 
 def _short(
-    plan: Plan, analysis: Analysis, page: Path, fewer: Sequence[str], *, simulated: bool
+    plan: Plan,
+    analysis: Analysis,
+    registered: Registration,
+    page: Path,
+    fewer: Sequence[str],
+    *,
+    simulated: bool,
 ) -> Report:
     """Return what a terminal shows of the report."""
     tasks = tuple(f"success {task}, %" for task, _ in analysis.baseline)
@@ -135,6 +166,7 @@ def _short(
     lines = (
         *notices(simulated=simulated, generated=analysis.generated),
         *(f"{line}." for line in fewer),
+        *registered.lines,
         *(analysis.summary, analysis.gate_findings),
         *transfer_sentences(extremes(analysis)),
         *cost_sentences(analysis, simulated=simulated),
@@ -143,12 +175,14 @@ def _short(
     return Report(page, plan.title or TITLE, columns, tuple(rows), lines)
 
 
-def _render(
+def _render(  # noqa: PLR0917  (what the page is made of)
     plan: Plan,
     analysis: Analysis,
+    registered: Registration,
     figures: Mapping[str, str],
     ids: Mapping[str, str] | None,
     fewer: Sequence[str],
+    spent: Sequence[Spent],
     *,
     simulated: bool,
 ) -> str:
@@ -159,6 +193,8 @@ def _render(
         .get_template("report.html.jinja")
         .render(
             a=analysis,
+            registration=registered,
+            spent=spent,
             plan=plan,
             title=plan.title or TITLE,
             small=SMALLEST_SUBSET,

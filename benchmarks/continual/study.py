@@ -5,12 +5,13 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import product, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest, seeded_fraction
 from langgraft._core.errors import PlanError, SettingsError
+from langgraft.benchmarks.comparison.verdicts import Better, Cell
 from langgraft.benchmarks.continual.plan import (
     MIXED,
     MOST_RUNS,
@@ -21,6 +22,7 @@ from langgraft.benchmarks.continual.plan import (
     CrossedProbe,
     of_pair,
     phases,
+    tested_cell,
 )
 from langgraft.benchmarks.continual.worlds import (
     Difficulty,
@@ -104,6 +106,7 @@ class ContinualStudy(Study[ContinualPlan]):
 
     name = "continual"
     plan_model = ContinualPlan
+    varying: ClassVar[Mapping[str, float | None] | None] = {}
 
     @override
     def check(self, plan: ContinualPlan) -> None:
@@ -183,6 +186,16 @@ class ContinualStudy(Study[ContinualPlan]):
             "world": rules if plan.pairs else rules[""],
             "architectures": architectures,
         }
+
+    @override
+    def measures(self) -> Mapping[str, Better | None]:
+        """Return success, the share of test tasks that are solved."""
+        return {"success": "higher"}
+
+    @override
+    def cell(self, run: RunSpec) -> Cell | None:
+        """Return condition, sequence and task of an evaluation, and its pair where there are several."""
+        return tested_cell(run.factors)
 
     @override
     def packages(self, plan: ContinualPlan) -> tuple[str, ...]:

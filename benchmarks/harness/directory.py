@@ -2,7 +2,8 @@
 
     <out>/plan.yaml       the plan with every default written out
     <out>/runs.jsonl      the runs it expands to, with their ids
-    <out>/manifest.json   digests of both, fingerprints, package versions; written last
+    <out>/manifest.json   digests of both, fingerprints, package versions, the digest of the hypotheses
+                          with the time they were registered at; written last, before anything is run
     <out>/plan.lock       held while a process runs the plan; process-<n>.lock by those that help it,
                           or by shards
     <out>/spent.sqlite    calls, tokens and money that real models were asked for, and cost; of a
@@ -30,6 +31,7 @@ import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -39,6 +41,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import JSON, canonical_json, digest
+from langgraft._core.effects import SystemClock
 from langgraft._core.errors import ResumeRefusedError, RunDirectoryError
 from langgraft._core.files import atomic_write, disk_errors, make_directory, read_bytes
 from langgraft.benchmarks.harness.log import (
@@ -46,6 +49,7 @@ from langgraft.benchmarks.harness.log import (
     read_graph,
     read_manifest,
     read_plan_fields,
+    registered,
     run_folder,
 )
 from langgraft.benchmarks.harness.plans import PreparedPlan, resolved_yaml
@@ -184,10 +188,19 @@ def _write_first_files(out: Path, prepared: PreparedPlan[Any]) -> None:
     for name, data in (
         ("plan.yaml", resolved_yaml(prepared.resolved)),
         ("runs.jsonl", _runs_file(prepared)),
-        ("manifest.json", f"{canonical_json(prepared.manifest)}\n".encode()),
+        ("manifest.json", f"{canonical_json(_manifest(prepared))}\n".encode()),
     ):
         if not (started and (out / name).exists()):
             atomic_write(out / name, data)
+
+
+def _manifest(prepared: PreparedPlan[Any]) -> dict[str, JSON]:
+    """Return the manifest, with the digest of what the plan registers, and when."""
+    manifest = dict(prepared.manifest)
+    if (sha256 := registered(prepared.resolved)) is not None:
+        at = datetime.fromtimestamp(SystemClock().time(), UTC).isoformat(timespec="seconds")
+        manifest["registered"] = {"sha256": sha256, "time": at}
+    return manifest
 
 
 def _runs_file(prepared: PreparedPlan[Any]) -> bytes:

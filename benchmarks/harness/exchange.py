@@ -279,7 +279,7 @@ class Exchange:
                 if self._rules.budget is not None:
                     self._rules.budget.settle(reserved, used.total, set_aside=set_aside, cost=cost)
                 for meter in self._meters:
-                    meter.count_billed(billed, cost)
+                    meter.count_billed(billed, cost, node=self._node)
                     meter.note_calls([each.id for each in sent], self._reason, billed)
 
     def _estimate(self, result: ChatResult) -> TokenCounts:

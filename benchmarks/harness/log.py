@@ -23,14 +23,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from pydantic_core import from_json
 
-from langgraft._core.canonical import JSON, canonical_json, digest
+from langgraft._core.canonical import JSON, at_path, canonical_json, digest
 from langgraft._core.effects import Clock
 from langgraft._core.errors import InputError, PlanError, RunDirectoryError
-from langgraft._core.files import disk_errors, read_bytes, write_all
+from langgraft._core.files import disk_errors, each_whole_line, read_bytes, write_all
 from langgraft._core.lazy import require
 from langgraft._core.untrusted import MOST_VALUES, check_number, load_json, load_yaml
 from langgraft.benchmarks.harness.study import (
@@ -426,6 +426,12 @@ def plan_digest(out: Path) -> str:
         raise RunDirectoryError(msg, path=out / "plan.yaml") from error
 
 
+def registered(resolved: Mapping[str, JSON]) -> str | None:
+    """Return the digest of the hypotheses of a resolved plan; `None`: it registers none."""
+    hypotheses = resolved.get("hypotheses")
+    return digest(hypotheses) if hypotheses else None
+
+
 def read_graph(out: Path) -> RunGraph:
     """Read the runs of a run directory.
 
@@ -503,6 +509,34 @@ class PlanLog:
         ]
         return fold_log(deltas, run_folder(self.path, run))
 
+    def usages(self, name: str) -> Iterator[Mapping[str, JSON]]:
+        """Yield what the replies behind each committed item took, where its result says it under `usage`.
+
+        Nothing else of the items is read: a status of thousands of runs asks for it.
+        """
+        path = run_folder(self.path, self._run(name)) / "items.jsonl"
+        for line in each_whole_line(read_bytes(path)) if path.exists() else ():
+            usage = _usage(line)
+            if isinstance(usage, dict):
+                yield usage
+
+    def billings(self, name: str) -> Iterator[Mapping[str, JSON]]:
+        """Yield what was paid for each committed item, where anything was.
+
+        Raises:
+            RunDirectoryError: A line of its events is damaged.
+        """
+        if not self._asked_real_models:
+            return
+        for event in read_events(run_folder(self.path, self._run(name)) / "events.jsonl"):
+            usage = at_path(event, "data.usage")
+            if isinstance(usage, dict):
+                yield usage
+
+    @cached_property
+    def _asked_real_models(self) -> bool:
+        return any(self.path.glob("spent*.sqlite"))
+
     def rows(self) -> Iterator[dict[str, JSON]]:
         """Yield the committed items of all runs, run by run, as flat rows.
 
@@ -556,6 +590,25 @@ class PlanLog:
 
     def _content(self, name: str) -> LogContent:
         return read_log(run_folder(self.path, self._run(name)) / "items.jsonl")
+
+
+_USAGE: Final = b'"usage":{'
+"""How what replies took begins in a line: one of the last entries of a result, as keys are sorted. A text
+cannot hold it, as its quotes are escaped."""
+
+
+def _usage(line: bytes) -> JSON:
+    place = line.rfind(_USAGE)
+    if place < 0:
+        return None
+    try:
+        usage: JSON = _DECODER.raw_decode(line[place + len(_USAGE) - 1 :].decode())[0]
+    except (ValueError, RecursionError):
+        return None
+    return usage
+
+
+_DECODER: Final = json.JSONDecoder()
 
 
 def open_run(path: Path | str) -> PlanLog:

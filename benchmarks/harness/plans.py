@@ -26,10 +26,12 @@ from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import PlanError, SettingsError
 from langgraft._core.untrusted import MOST_YAML_BYTES, load_yaml, parse_program, read_most
+from langgraft.benchmarks.comparison.verdicts import misfits
 from langgraft.benchmarks.harness.study import (
     Plan,
     PlanT,
     RunGraph,
+    RunSpec,
     Study,
     build_graph,
     run_to_json,
@@ -179,10 +181,33 @@ def prepare(
     study.check(plan)
     seen = study.glimpse(plan)
     outline = build_graph(study.expand(plan) if seen is None else seen, limit)
+    check_hypotheses(study, plan, [run.spec for run in outline])
     resolved: dict[str, JSON] = plan.model_dump(mode="json")
     _check_json(resolved)
     versions = package_versions(study, plan) if packages is None else packages
     return PreparedPlan(study, plan, outline, seen is None, resolved, limit, versions)
+
+
+def check_hypotheses(study: Study[Any], plan: Plan, runs: Iterable[RunSpec]) -> None:
+    """Check that the hypotheses of a plan are about what its runs will tell.
+
+    Raises:
+        PlanError: One is not; the message names its place in the plan.
+    """
+    if not plan.hypotheses:
+        return
+    measures = study.measures()
+    if not measures:
+        msg = f"hypotheses: the study {study.name!r} takes none"
+        raise PlanError(msg)
+    cells = [cell for run in runs if (cell := study.cell(run)) is not None]
+    if not cells:
+        msg = "hypotheses: nothing is tested in this plan that they could be about"
+        raise PlanError(msg)
+    distinct = [dict(each) for each in dict.fromkeys(tuple(cell.items()) for cell in cells)]
+    wrong = next(misfits(plan.hypotheses, distinct, measures), None)
+    if wrong is not None:
+        raise PlanError(wrong)
 
 
 def _check_json(value: JSON) -> None:

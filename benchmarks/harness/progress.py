@@ -1,9 +1,9 @@
-"""How far a plan is, for people or programs (a bar, plain lines, or JSON), and how it ended."""
+"""How far a plan is, for people or programs (a bar, plain lines, or JSON), how it ended, and what was spent."""
 
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, TextIO, TypeAlias
 
@@ -11,6 +11,8 @@ from langgraft._core.canonical import JSON
 from langgraft._core.effects import Clock, SystemClock
 from langgraft._core.texts import in_a_line, printable
 from langgraft.benchmarks.harness.budget import in_dollars
+from langgraft.benchmarks.harness.log import PlanLog
+from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
 
 RunStatus: TypeAlias = Literal["done", "failed", "capped", "interrupted", "blocked", "waiting"]
 """`done`; `failed` by infrastructure; `capped` by a budget; `interrupted` on request;
@@ -425,3 +427,84 @@ def make_progress(mode: ProgressMode = "auto", stream: TextIO | None = None) -> 
         case "auto":
             target = stream or sys.stderr
             return BarProgress(target) if target.isatty() else PlainProgress(target)
+
+
+# What was spent ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a condition's committed items took of a model, by the node that asked."""
+
+    condition: str
+    node: str
+    """Empty: outside of graphs, or the item's line does not say."""
+    calls: int
+    """Replies that results rest on; those found in the cache, too."""
+    tokens: int
+    """Of these replies, prompts included."""
+    dollars: float | None
+    """What was paid for them, failed calls included; `None` where no price was known, or nothing paid."""
+
+
+def condition_names(runs: Sequence[RunSpec]) -> dict[str, str]:
+    """Return what each run's condition is called, by the run's name: `babyai/agg`, `chain/warm`.
+
+    Pairs, agents and solvers stand before it, where a plan has several.
+    """
+    before = [
+        factor
+        for factor in ("pair", "agent", "solver")
+        if len({run.factors.get(factor) for run in runs}) > 1
+    ]
+    names = {}
+    for run in runs:
+        condition = run.factors.get("condition", run.factors.get("memory", ""))
+        parts = [run.factors.get(factor) for factor in before]
+        names[run.name] = "/".join(str(part) for part in (*parts, condition) if part is not None)
+    return names
+
+
+def spending(log: PlanLogReader) -> tuple[Spent, ...]:
+    """Add up what was spent, in the order of the plan's conditions; nothing where items do not say.
+
+    Money is in `events.jsonl`, so that a log which is no run directory has none.
+
+    Raises:
+        RunDirectoryError: A log is damaged.
+    """
+    named = condition_names(log.runs)
+    totals: dict[str, dict[str, list[int]]] = {name: {} for name in named.values()}
+    for run in log.runs:
+        found = totals[named[run.name]]
+        if isinstance(log, PlanLog):
+            _add_used(found, log.usages(run.name))
+            for billing in log.billings(run.name):
+                for node, pico in _mapping(billing.get("picodollars_by_node")).items():
+                    found.setdefault(node, [0, 0, 0])[2] += pico if isinstance(pico, int) else 0
+        else:
+            _add_used(found, (_mapping(each.get("usage")) for each in log.results(run.name)))
+    return tuple(
+        Spent(condition, node, calls, tokens, in_dollars(pico) if pico else None)
+        for condition, nodes in totals.items()
+        for node, (calls, tokens, pico) in sorted(nodes.items())
+    )
+
+
+def _add_used(found: dict[str, list[int]], usages: Iterable[Mapping[str, Any]]) -> None:
+    """Add what used replies amount to, node by node; a line that says something else is passed over."""
+    for usage in usages:
+        try:
+            calls = usage.get("replies", 0)
+            tokens = usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
+            uses = [
+                (n, use["replies"], use["tokens"]) for n, use in usage.get("by_node", {}).items()
+            ]
+            rest = calls - sum(use[1] for use in uses), tokens - sum(use[2] for use in uses)
+        except (TypeError, KeyError, AttributeError):
+            continue
+        for node, of_node, used in (*uses, ("", *rest)):
+            if of_node > 0 or used > 0:
+                sums = found.setdefault(node, [0, 0, 0])
+                sums[0] += max(of_node, 0)
+                sums[1] += max(used, 0)

@@ -29,6 +29,7 @@ from pydantic_core import PydanticCustomError
 from langgraft._core.arguments import CONFIDENTIAL
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import PlanError
+from langgraft.benchmarks.comparison.verdicts import Better, Cell, Hypotheses
 from langgraft.benchmarks.harness.budget import Caps, Price
 from langgraft.memory.model import MemoryDelta
 
@@ -112,6 +113,8 @@ class Plan(BaseModel):
     model_settings: dict[str, JsonValue] = Field(default_factory=dict)
     """Other settings of real models, as their clients take them: `reasoning_effort: low`,
     `extra_body: {chat_template_kwargs: {enable_thinking: false}}`. They decide what is answered."""
+    hypotheses: Hypotheses = ()
+    """What is registered before anything is run (docs/statistics.md); all else is exploratory."""
 
     def limited(self, items: int) -> Self:  # noqa: ARG002  (for studies whose plans have sizes)
         """Return the plan for at most `items` items a run; the harness cuts what is longer."""
@@ -301,6 +304,8 @@ class Study(ABC, Generic[PlanT]):
     worth, up to one a core."""
     no_conversations: ClassVar[str] = "its items are not logged as what a model was sent and said"
     """Why episodes cannot be exported, where `episodes` is not written."""
+    varying: ClassVar[Mapping[str, float | None] | None] = None
+    """How outcomes are taken to vary before there are any, for `planned_difference`; `None`: nobody knows."""
 
     def check(self, plan: PlanT) -> None:
         """Refuse a plan whose runs could not be played, before they are listed.
@@ -329,6 +334,15 @@ class Study(ABC, Generic[PlanT]):
             PlanError: The plan asks for something impossible.
         """
         del plan
+        return None
+
+    def measures(self) -> Mapping[str, Better | None]:
+        """Return what hypotheses can be about, and which way is better; without any it takes none."""
+        return {}
+
+    def cell(self, run: RunSpec) -> Cell | None:
+        """Return the levels by which a hypothesis names what a run is tested for; `None`: it is not."""
+        del run
         return None
 
     def size(self, plan: PlanT) -> tuple[int, int]:

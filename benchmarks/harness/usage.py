@@ -130,7 +130,7 @@ class UsageMeter:
         self._attempts = 0
         self._hits = 0
         self._billed = TokenCounts()
-        self._cost = 0
+        self._cost: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
         self._told: dict[str, str] = {}
         self._waited = 0.0
@@ -168,11 +168,11 @@ class UsageMeter:
             if hit:
                 self._hits += 1
 
-    def count_billed(self, tokens: TokenCounts, picodollars: int = 0) -> None:
-        """Count tokens and money that a call cost, whether its reply is used or not."""
+    def count_billed(self, tokens: TokenCounts, picodollars: int = 0, *, node: str = "") -> None:
+        """Count tokens and money that a node's call cost, whether its reply is used or not."""
         with self._lock:
             self._billed += tokens
-            self._cost += picodollars
+            self._cost[node] += picodollars
 
     def note_calls(self, ids: Sequence[str], reason: str, tokens: TokenCounts) -> None:
         """Note the requests that an attempt sent: the last one's reply is what the attempt cost.
@@ -214,9 +214,14 @@ class UsageMeter:
         """Return what this process really asked and paid for; it differs between repetitions.
 
         `calls` has the requests that were sent by HTTP clients of ours, in their order: the id that
-        the server was told, why it failed or nothing, prompt and completion tokens.
+        the server was told, why it failed or nothing, prompt and completion tokens. `picodollars_by_node`
+        parts the money by the nodes that asked, what was asked outside of graphs under no name.
         """
         with self._lock:
+            paid: dict[str, JSON] = {}
+            if cost := self._cost.total():
+                by_node = {node: each for node, each in sorted(self._cost.items()) if each}
+                paid = {"picodollars": cost, "picodollars_by_node": by_node}
             calls: dict[str, JSON] = {"calls": [*self._calls]} if self._calls else {}
             return {
                 "attempts": self._attempts,
@@ -225,7 +230,7 @@ class UsageMeter:
                 "waited_seconds": round(self._waited, 3),
                 **({"failures_told": dict(self._told)} if self._told else {}),
                 **self._billed.as_json(),
-                **({"picodollars": self._cost} if self._cost else {}),
+                **paid,
                 **calls,
                 **self._embedded,
             }

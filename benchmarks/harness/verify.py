@@ -25,6 +25,8 @@ from langgraft.benchmarks.harness.log import (
     read_events,
     read_json,
     read_log,
+    read_plan_fields,
+    registered,
     run_folder,
     start_deltas,
 )
@@ -126,7 +128,7 @@ def _verify_log(out: Path) -> list[Finding]:
         if error.path == out:
             raise
         return [_finding(error)]
-    return [*_verify_plan(log), *_verify_folders(log), *_verify_runs(log)]
+    return [*verify_plan(log), *_verify_folders(log), *_verify_runs(log)]
 
 
 def _verify_report(out: Path) -> Iterator[Finding]:
@@ -195,11 +197,17 @@ def _finding(error: RunDirectoryError) -> Finding:
     return Finding(error.path, str(error))
 
 
-def _verify_plan(log: PlanLog) -> Iterator[Finding]:
+def verify_plan(log: PlanLog) -> Iterator[Finding]:
+    """Check that plan, hypotheses and runs of a directory are those that its manifest has digests of."""
     manifest = log.manifest
     try:
         if plan_digest(log.path) != manifest.get("plan"):
             yield Finding(log.path / "plan.yaml", "is not the plan of the manifest")
+        hypotheses = registered(read_plan_fields(log.path))
+        entry = manifest.get("registered")
+        if hypotheses != (entry.get("sha256") if isinstance(entry, Mapping) else None):
+            text = "its hypotheses are not those that were registered before anything was run"
+            yield Finding(log.path / "plan.yaml", text)
     except RunDirectoryError as error:
         yield _finding(error)
     rows = [run_to_json(run) for run in log.graph]

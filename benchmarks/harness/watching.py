@@ -18,27 +18,16 @@ from langgraft._core.files import each_whole_line, read_bytes, whole_lines
 from langgraft._core.untrusted import load_yaml
 from langgraft.benchmarks.harness.budget import read_all_spent
 from langgraft.benchmarks.harness.log import PlanLog, read_checked, run_folder
-from langgraft.benchmarks.harness.progress import Counts, moment, whole_number
+from langgraft.benchmarks.harness.progress import Counts, condition_names, moment, whole_number
 from langgraft.benchmarks.harness.study import PlannedRun, RunSpec
 
 
 def groups_of(runs: Iterable[RunSpec]) -> dict[str, tuple[str, str]]:
-    """Return the condition and the kind of each run, by its name, as people are shown them.
-
-    The condition is told with the agent, where there are several, and with the pair of tasks.
-    """
+    """Return the condition and the kind of each run, by its name, as people are shown them."""
     listed = list(runs)
-    several = len({run.factors.get("agent") for run in listed}) > 1
-    found = {}
-    for run in listed:
-        factors = run.factors
-        condition = factors.get("condition", factors.get("memory", ""))
-        if several:
-            condition = f"{factors.get('agent')}/{condition}"
-        if "pair" in factors:
-            condition = f"{factors['pair']}/{condition}"
-        found[run.name] = (str(condition), str(factors.get("kind", factors.get("phase", ""))))
-    return found
+    named = condition_names(listed)
+    kinds = (str(run.factors.get("kind", run.factors.get("phase", ""))) for run in listed)
+    return {run.name: (named[run.name], kind) for run, kind in zip(listed, kinds, strict=True)}
 
 
 RunState: TypeAlias = Literal["waiting", "under way", "stopped", "done"]

@@ -6,21 +6,33 @@ list nor its family; the declared family comes first in each list.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Final, Literal
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.comparison import verdicts
+from langgraft.benchmarks.comparison.contrasts import Difference
 from langgraft.benchmarks.comparison.measures import (
-    Better,
     Measure,
     MeasureContrast,
     Measured,
     Roles,
     compare_measures,
 )
-from langgraft.benchmarks.comparison.verdicts import NAMED, SIGNIFICANCE, Gate
+from langgraft.benchmarks.comparison.outcomes import Pair, matrix_of, rows_of
+from langgraft.benchmarks.comparison.verdicts import (
+    NAMED,
+    SIGNIFICANCE,
+    Better,
+    Gate,
+    Hypothesis,
+    HypothesisSide,
+    matches,
+    sides_of,
+)
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.mle.behaviour.programs import MOST_OPERATORS
 from langgraft.benchmarks.mle.behaviour.runs import Share
@@ -52,6 +64,7 @@ from langgraft.benchmarks.mle.relations import (
     sides,
     task_deltas,
 )
+from langgraft.benchmarks.mle.runs import condition_of
 from langgraft.benchmarks.mle.searches import (
     ROLES,
     RUNS,
@@ -62,6 +75,7 @@ from langgraft.benchmarks.mle.searches import (
     agents_of,
     read_searches,
 )
+from langgraft.benchmarks.reporting import findings
 from langgraft.benchmarks.reporting.words import measured_change
 
 Value = Callable[[Search], float | None]
@@ -422,7 +436,7 @@ def analyze(log: PlanLogReader, roles: Roles = ROLES, *, agent: str | None = Non
         endings=endings(searches),
         used=used(searches),
         recurrences=recurrences(searches),
-        gates=gates(searches, compared),
+        gates=gates(searches, log, by, compared),
     )
 
 
@@ -436,6 +450,72 @@ def analyze_agents(log: PlanLogReader, roles: Roles = ROLES) -> tuple[Analysis, 
     return found or (analyze(log, roles),)
 
 
+def hypothesis_difference(hypothesis: Hypothesis, analyses: Sequence[Analysis]) -> Difference:
+    """Return what a registered hypothesis is judged by: the pairs that `Measured.differences` has.
+
+    Without memory is the mean of its own number and that of the re-runs.
+    """
+    known = {each.name: each for a in analyses for each in MEASURES[a.searches.kind]}
+    measure = known.get(hypothesis.measure)
+    if measure is None:
+        return Difference(None, complete=True, runs=0, why="no agent of the plan has this measure")
+    ours = _side(hypothesis.measure, hypothesis.treated, analyses, again=False)
+    theirs = _side(hypothesis.measure, hypothesis.baseline, analyses, again=True)
+    values = {
+        pair: value - other
+        for pair, value in ours.values.items()
+        if value is not None and (other := theirs.values.get(pair)) is not None
+    }
+    matrix, planned = matrix_of(values), ours.planned & theirs.planned
+    return Difference(
+        matrix,
+        complete=planned <= ours.values.keys() & theirs.values.keys(),
+        runs=0 if matrix is None else matrix.shape[1],
+        rows=[*rows_of(values).values()],
+        most=max(measure.most(each.searches) for each in analyses),
+        better=measure.better,
+        scale=measure.scale,
+        digits=measure.digits,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side of a hypothesis."""
+
+    values: Mapping[Pair, float | None]
+    """Of the pairs that ended in all its cells; `None` where none has such a number."""
+    planned: frozenset[Pair]
+
+
+def _side(name: str, sides: HypothesisSide, analyses: Sequence[Analysis], *, again: bool) -> _Side:
+    """Average a measure over the cells of a side; with `again` over re-runs of no memory, too."""
+    found: dict[Pair, list[float | None]] = {}
+    planned: dict[Pair, int] = {}
+    ended: Counter[Pair] = Counter()
+    for part, analysis in product(sides_of(sides), analyses):
+        if name not in analysis.measured:
+            continue
+        measured, roles = analysis.measured[name], analysis.searches.roles
+        for condition, pairs in measured.planned.items():
+            extra = again and condition in roles.reruns
+            levels = {"agent": analysis.agent, "condition": roles.baseline if extra else condition}
+            for pair in pairs:
+                if matches(part, {**levels, "competition": pair[0]}):
+                    values = measured.values[condition]
+                    if pair in values:
+                        found.setdefault(pair, []).append(values[pair])
+                    if not extra:
+                        planned[pair] = planned.get(pair, 0) + 1
+                        ended[pair] += pair in values
+    means = {}
+    for pair, count in planned.items():
+        if ended[pair] == count:
+            told = [each for each in found[pair] if each is not None]
+            means[pair] = math.fsum(told) / len(told) if told else None
+    return _Side(means, frozenset(planned))
+
+
 # Checks that only this study can make --------------------------------------------------------
 
 
@@ -446,32 +526,86 @@ RATES: Final = ("bug_rate", "any_medal")
 """Those of them of which equivalence is asked: rates, whose margin is the plan's."""
 
 
-def gates(searches: Searches, found: Sequence[MeasureContrast]) -> tuple[Gate, ...]:
+def gates(
+    searches: Searches,
+    log: PlanLogReader,
+    by: Mapping[str, Measured],
+    found: Sequence[MeasureContrast],
+) -> tuple[Gate, ...]:
     """Make all checks of one agent.
 
     Whether lengths are equal is a question for trees: other agents end their runs themselves, and
     how long these were is one of their findings.
     """
     roles = searches.roles
-    return (
+    seeds = {seed for name in searches.memories for _, seed in searches.planned_pairs(name)}
+    built = {
+        f"{spec.factors['competition']}, {item}"
+        for spec in searches.builds
+        for item in spec.item_ids
+    }
+    tested = {
+        f"{spec.factors['competition']}, {item}"
+        for spec in searches.planned
+        for item in spec.item_ids
+    }
+    bare: dict[int, dict[str, float]] = {}
+    for (competition, seed), value in by["bug_rate"].values.get(searches.baseline, {}).items():
+        if value is not None:
+            bare.setdefault(seed, {})[competition] = value
+    return findings.study_gates(
+        log,
         completeness(searches),
-        *((equal_lengths(searches),) if searches.kind == TREE else ()),
-        *(
+        splits=findings.disjoint(built, tested, "runs"),
+        prompts=findings.constant_prompts(log.manifest),
+        grader="Submissions are graded by the competitions' own graders, whose digests are held.",
+        orders=findings.enough_orders(len(seeds), "seed"),
+        budgets="There is one room for recalled text, the same in all conditions.",
+        utility="Memory is written while a run goes on, so that there is no frozen bank.",
+        replicates=[
+            _control(f"A/A: {name}", name, searches, found, wrong="either") for name in roles.reruns
+        ]
+        or (findings.halves(f"{searches.baseline}, bug rate", bare, roles.margin),),
+        reading=_read_backwards(searches, found),
+        controls=[
             _control(f"{name} does not help", name, searches, found, wrong="better")
             for name in roles.placebos
-        ),
-        *(_control(f"A/A: {name}", name, searches, found, wrong="either") for name in roles.reruns),
+        ]
+        or "The plan has no placebo.",
+        own=(equal_lengths(searches),) if searches.kind == TREE else (),
     )
 
 
+def _read_backwards(searches: Searches, found: Sequence[MeasureContrast]) -> Gate:
+    """Check that no difference depends on the order in which runs are read."""
+    backwards = replace(searches, done=searches.done[::-1], planned=searches.planned[::-1])
+    by = measured(backwards)
+    forward: dict[str, float | None] = {}
+    again: dict[str, float | None] = {}
+    for each in found:
+        if each.in_family:
+            name = f"{each.condition} {each.measure.label}"
+            values = by[each.measure.name].differences(each.condition)
+            matrix = matrix_of({at: v for at, v in values.items() if v is not None})
+            forward[name] = None if each.estimate is None else each.estimate.value
+            again[name] = None if matrix is None else float(matrix.mean())
+    return verdicts.alike("Order of reading", forward, again)
+
+
 def completeness(searches: Searches) -> Gate:
-    """Check that every planned search ended, and every bank is made."""
-    done = {search.spec.name for search in searches.done}
-    missing = [spec.name for spec in searches.planned if spec.name not in done]
+    """Check that every planned search ended, and every bank is made; losses are named by condition."""
+    done = Counter(search.spec.name for search in searches.done)
+    lost: dict[str, list[str]] = {}
+    for spec in searches.planned:
+        if not done[spec.name]:
+            lost.setdefault(condition_of(spec), []).append(spec.name)
     detail = (
         f"{len(searches.done)} of {len(searches.planned)} {RUNS[searches.kind][1]} ended;"
         f" {searches.builds_done} of {len(searches.builds)} banks are made."
     )
+    if twice := [name for name, count in done.items() if count > 1]:
+        return Gate("Completeness", "failed", f"{detail} Not exactly once: {twice[0]}.")
+    missing = [f"{name} {len(runs)}, such as {runs[0]}" for name, runs in lost.items()]
     return verdicts.completeness(detail, missing)
 
 

@@ -9,6 +9,7 @@ from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.comparison.outcomes import Spread
 from langgraft.benchmarks.mle.behaviour.runs import Share
 from langgraft.benchmarks.mle.relations import Correlation
+from langgraft.benchmarks.reporting.columns import COLUMNS
 from langgraft.benchmarks.reporting.tables import Field, Meanings, Number
 
 Scaled: TypeAlias = tuple[Any, float]
@@ -156,4 +157,4 @@ _PREFIXES: Final = {
     "by_pair_": "over pairs of competition and seed",
 }
 
-MEANINGS: Final = Meanings(_COLUMNS, prefixes=_PREFIXES)
+MEANINGS: Final = Meanings({**COLUMNS, **_COLUMNS}, prefixes=_PREFIXES)

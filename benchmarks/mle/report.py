@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from langgraft._core.canonical import text_digest
 from langgraft.benchmarks.comparison.measures import MeasureContrast, Roles
+from langgraft.benchmarks.harness.progress import Spent, spending
 from langgraft.benchmarks.harness.study import Plan, PlanLogReader, Report, is_simulated
-from langgraft.benchmarks.mle.analysis import Analysis, analyze_agents
+from langgraft.benchmarks.mle.analysis import Analysis, analyze_agents, hypothesis_difference
 from langgraft.benchmarks.mle.behaviour.steps import timeline_text
 from langgraft.benchmarks.mle.columns import MEANINGS
 from langgraft.benchmarks.mle.interactions import Crossing, crossings
@@ -26,6 +27,8 @@ from langgraft.benchmarks.mle.searches import ROLES, RUNS, TREE, Kind, Search, T
 from langgraft.benchmarks.mle.tables import tables
 from langgraft.benchmarks.mle.tree_page import render_tree_page
 from langgraft.benchmarks.published import mle_agent_memory
+from langgraft.benchmarks.reporting.columns import registered_tables, spending_tables
+from langgraft.benchmarks.reporting.findings import Registration, registration
 from langgraft.benchmarks.reporting.pages import (
     check_extra,
     environment,
@@ -59,6 +62,7 @@ AGENTS: Final = {
     "mlab": "MLAB",
 }
 """What agents are called in titles; of a variant what follows is its own."""
+_NOTHING: Final = Registration()
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -79,7 +83,11 @@ def write_report(plan: Plan, log: PlanLogReader, out: Path) -> Report:
     from langgraft.benchmarks.mle.figures import draw  # noqa: PLC0415  ([bench], slow to load)
 
     analyses, simulated = analyze_agents(log, roles_of(plan)), is_simulated(plan, log)
-    found = tables(analyses)
+    registered = registration(
+        plan.hypotheses, log.manifest, lambda each: hypothesis_difference(each, analyses)
+    )
+    spent = spending(log)
+    found = (*registered_tables(registered), *tables(analyses), *spending_tables(spent))
     drawn = {each.agent: draw(each, prefix_of(each, analyses)) for each in analyses}
     trees = [run for each in analyses for run in each.searches.trees]
     write_pages(out / TREES, _trees(trees, simulated=simulated))
@@ -87,9 +95,9 @@ def write_report(plan: Plan, log: PlanLogReader, out: Path) -> Report:
         out,
         tables=(*found, MEANINGS.table(found)),
         figures={name: svg for figures in drawn.values() for name, svg in figures.items()},
-        page=render(plan, analyses, drawn, simulated=simulated),
+        page=render(plan, analyses, drawn, simulated=simulated, registered=registered, spent=spent),
     )
-    return _short(plan, analyses, page, simulated=simulated)
+    return _short(plan, analyses, registered, page, simulated=simulated)
 
 
 def roles_of(plan: Plan) -> Roles:
@@ -141,6 +149,8 @@ def render(
     drawn: Mapping[str, Mapping[str, str]],
     *,
     simulated: bool,
+    registered: Registration = _NOTHING,
+    spent: Sequence[Spent] = (),
 ) -> str:
     """Return the page as HTML; `drawn` are SVG figures of ours by agent and name."""
     pages = environment(
@@ -151,6 +161,8 @@ def render(
     alone = is_tree_alone(analyses)
     page: str = pages.get_template("report.html.jinja").render(
         plan=plan,
+        registration=registered,
+        spent=spent,
         title=title_of(plan, analyses),
         alone=alone,
         simulated=simulated,
@@ -237,12 +249,19 @@ def _own_models(plan: Plan) -> list[str]:
     return [f"{each.label}: {each.model}" for each in plan.agents if each.model is not None]
 
 
-def _short(plan: Plan, analyses: Sequence[Analysis], page: Path, *, simulated: bool) -> Report:
+def _short(
+    plan: Plan,
+    analyses: Sequence[Analysis],
+    registered: Registration,
+    page: Path,
+    *,
+    simulated: bool,
+) -> Report:
     """Return what a terminal shows of the report."""
     columns, rows = summary_rows(analyses)
     notice = ("The model is simulated.",) if simulated else ()
     trees = sum(len(each.searches.trees) for each in analyses)
-    lines = [*notice, INTERVALS, *named_sentences(analyses)]
+    lines = [*notice, *registered.lines, INTERVALS, *named_sentences(analyses)]
     if trees or is_tree_alone(analyses):
         lines.append(f"{several(trees, 'tree')} beside the page, in {TREES}.")
     return Report(page, title_of(plan, analyses), columns, rows, tuple(lines))

@@ -21,6 +21,7 @@ from itertools import product
 from typing import Final, cast
 
 from langgraft._core.canonical import JSON
+from langgraft.benchmarks.comparison.verdicts import Cell
 from langgraft.benchmarks.harness.study import BankSource, RunSpec
 from langgraft.benchmarks.mle.agents.settings import AgentSettings
 from langgraft.benchmarks.mle.conditions import BUILD, BUILDER, MemoryCondition
@@ -69,6 +70,17 @@ def competition_of(spec: RunSpec) -> str:
 def seed_of(spec: RunSpec) -> int:
     """Return the seed of a run."""
     return int(cast("int", spec.factors["seed"]))
+
+
+def tested_cell(spec: RunSpec) -> Cell | None:
+    """Return what a run tests, as hypotheses name it; `None`: it builds a bank."""
+    if spec.factors.get("phase") == BUILD:
+        return None
+    return {
+        "agent": str(spec.factors.get("agent") or ""),
+        "condition": condition_of(spec),
+        "competition": competition_of(spec),
+    }
 
 
 def seed_of_item(item_id: str) -> int:

@@ -19,6 +19,7 @@ from langgraft._core.errors import (
     SandboxUnavailableError,
 )
 from langgraft._core.file_digests import FileDigests
+from langgraft.benchmarks.comparison.verdicts import Better, Cell
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.plans import (
     is_foreign,
@@ -45,7 +46,13 @@ from langgraft.benchmarks.mle.agents.settings import (
 )
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.runs import agent_of, competition_of, memory_of, runs_at
+from langgraft.benchmarks.mle.runs import (
+    agent_of,
+    competition_of,
+    memory_of,
+    runs_at,
+    tested_cell,
+)
 from langgraft.benchmarks.mle.sandboxes import (
     Sandboxes,
     check_engine_and_image,
@@ -142,6 +149,17 @@ class MleStudy(Study[MlePlan]):
         from langgraft.benchmarks.mle.agents.steps import messages_of  # noqa: PLC0415
 
         return messages_of(kept)
+
+    def measures(self) -> Mapping[str, Better | None]:
+        """Return the measures of all agents."""
+        from langgraft.benchmarks.mle.analysis import MEASURES  # noqa: PLC0415  (light plans)
+
+        return {each.name: each.better for of_kind in MEASURES.values() for each in of_kind}
+
+    @override
+    def cell(self, run: RunSpec) -> Cell | None:
+        """Return agent, condition and competition of a run that builds no bank."""
+        return tested_cell(run)
 
     @override
     def packages(self, plan: MlePlan) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from langgraft._core.files import atomic_write, make_directory
 from langgraft._core.lazy import require
 from langgraft.benchmarks.reporting import words
+from langgraft.benchmarks.reporting.findings import tested_parts
 from langgraft.benchmarks.reporting.tables import Table, write_tables
 
 PAGE: Final = "index.html"
@@ -65,6 +66,7 @@ def environment(*packages: str, **filters: Any) -> Any:
         p=lambda p: words.p_value(p).removeprefix("p ").removeprefix("= "),
         spread=words.spread,
         detectable=words.detectable,
+        tested_parts=tested_parts,
     )
     made.filters.update(filters)
     made.globals.update(several=words.several, subtraction=words.subtraction)

@@ -12,13 +12,14 @@ of 5 %: a study in which nothing is so claims anything in one case of twenty, at
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.comparison.contrasts import (
     Comparison,
+    Difference,
     compare_outcomes,
     equivalent,
     judge,
@@ -33,8 +34,18 @@ from langgraft.benchmarks.comparison.estimates import (
 )
 from langgraft.benchmarks.comparison.outcomes import Outcomes
 from langgraft.benchmarks.comparison.power import detectable_difference, planned_difference
-from langgraft.benchmarks.comparison.verdicts import Gate, Verdict, holm
+from langgraft.benchmarks.comparison.verdicts import (
+    Gate,
+    Hypothesis,
+    HypothesisSide,
+    Verdict,
+    holm,
+    matches,
+    sides_of,
+)
+from langgraft.benchmarks.harness.progress import Spent, spending
 from langgraft.benchmarks.harness.study import PlanLogReader
+from langgraft.benchmarks.reporting.findings import Registration, registration
 from langgraft.benchmarks.transplant.cells import (
     Cell,
     Place,
@@ -43,12 +54,17 @@ from langgraft.benchmarks.transplant.cells import (
     read_chosen,
 )
 from langgraft.benchmarks.transplant.gates import claims_hold, gates_of
-from langgraft.benchmarks.transplant.plan import NOISE, NONE, Side, System, TransplantPlan
+from langgraft.benchmarks.transplant.plan import (
+    NOISE,
+    NONE,
+    VARYING,
+    Side,
+    System,
+    TransplantPlan,
+)
 
 NM: Final = "NM"
 MODERATION: Final = "M"
-DISCORDANCE: Final = 0.15
-"""Share of problems on which two conditions differ, in the arithmetic of the plan's size."""
 ONE_ARCHITECTURE: Final = "one architecture for both domains"
 
 
@@ -135,6 +151,9 @@ class Analysis:
     noise: Mapping[str, tuple[float, float, float]]
     """By solver: least and greatest accuracy of the runs that share no reply, and the share of
     problems on which they differ."""
+    registration: Registration
+    """What came of the hypotheses that the plan registers."""
+    spent: tuple[Spent, ...]
     gates: tuple[Gate, ...]
     planned: Mapping[int, tuple[float, float]]
     """As `planned` says."""
@@ -183,6 +202,8 @@ def analyze(plan: TransplantPlan, log: PlanLogReader) -> Analysis:
     )
     chosen = read_chosen(log)
     design = _Design(plan, cells, bare, untested, chosen)
+    gates = gates_of(plan, log, cells)
+    doubt = "" if claims_hold(gates) else "a gate that stands before any claim has not passed"
     return Analysis(
         plan=plan,
         cells=cells,
@@ -197,7 +218,9 @@ def analyze(plan: TransplantPlan, log: PlanLogReader) -> Analysis:
         remedies=tuple(design.remedies(read_admitted(log))),
         chosen=chosen,
         noise=design.noise(),
-        gates=gates_of(plan, log, cells),
+        registration=registration(plan.hypotheses, log.manifest, design.registered, doubt=doubt),
+        spent=spending(log),
+        gates=gates,
         planned=planned(plan),
         manifest=log.manifest,
     )
@@ -226,15 +249,8 @@ def families_of(plan: TransplantPlan) -> int:
 
 def _planned(items: int, seeds: int, contrasts: int) -> float:
     """Return what a plan detects where two conditions differ on `DISCORDANCE` of the problems."""
-    return planned_difference(
-        items,
-        seeds,
-        baseline_runs=1,
-        contrasts=contrasts,
-        noise_variance=0.0,
-        effect_variance=DISCORDANCE,
-        order_sd=0.0,
-    )
+    arithmetic: Any = VARYING
+    return planned_difference(items, seeds, baseline_runs=1, contrasts=contrasts, **arithmetic)
 
 
 def _bare(cells: Mapping[Place, Cell], solver: str) -> Cell | None:
@@ -254,8 +270,8 @@ def _same_prompts(cell: Cell, bare: Cell | None) -> bool:
     return all(without.get(item) == sha for (_, item), sha in cell.prompts.items())
 
 
-_Sum: TypeAlias = Sequence[tuple[int, Cell]]
-"""Cells with the sign each has in a contrast."""
+_Sum: TypeAlias = Sequence[tuple[float, Cell]]
+"""Cells with the weight each has in a contrast: 1 or -1, or its share of a mean."""
 
 
 def _cancels(terms: _Sum) -> bool:
@@ -346,6 +362,40 @@ class _Design:
             )
             treated = float(given[0][1].matrix(given[0][1].items).mean())
             yield replace(found, detectable=_detectable(estimate, treated, size))
+
+    def registered(self, hypothesis: Hypothesis) -> Difference:
+        """Return what a hypothesis of the plan is judged by: the same sums of cells."""
+        cells = [
+            *self._places(hypothesis.treated, 1.0),
+            *self._places(hypothesis.baseline, -1.0),
+        ]
+        complete = all(cell is not None and cell.complete and cell.done for _, cell in cells)
+        terms = [(weight, cell) for weight, cell in cells if cell is not None]
+        why = "all prompts of both sides are the same" if complete and _cancels(terms) else ""
+        values = _values(terms) if complete else None
+        return Difference(values, complete, self._plan.seeds, why=why)
+
+    def _places(self, sides: HypothesisSide, sign: float) -> list[tuple[float, Cell | None]]:
+        """Return the cells of a side, each with its share; of those without memory one a solver."""
+        parts, memories = sides_of(sides), {each.name for each in self._systems}
+        found: list[tuple[float, Cell | None]] = []
+        for part in parts:
+            chosen: dict[Place, Cell | None] = {}
+            for place, cell in self._cells.items():
+                solver, budget, system, condition, control = place
+                levels: Mapping[str, str | int] = {
+                    "solver": solver,
+                    "budget": budget,
+                    "system": system,
+                    "condition": f"{condition}~{control}" if control else condition,
+                }
+                if condition == NM and matches(part, levels):
+                    chosen[solver, 0, NONE, NM, ""] = self._bare[solver]
+                elif (system in memories or condition == NOISE) and matches(part, levels):
+                    chosen[place] = cell
+            share = sign / (len(parts) * max(len(chosen), 1))
+            found += [(share, cell) for cell in chosen.values()]
+        return found
 
     def _judged(self, estimate: Estimate, p: float) -> Verdict:
         """Judge a difference; seeds that are one observation are no lack of runs, if they were played."""

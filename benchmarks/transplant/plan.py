@@ -28,7 +28,7 @@ from functools import cache
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Final, Literal, Self, TypeAlias
+from typing import Final, Literal, Self, TypeAlias, cast
 
 from pydantic import (
     BaseModel,
@@ -44,7 +44,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft._core.errors import SettingsError
-from langgraft.benchmarks.comparison.verdicts import MARGIN
+from langgraft.benchmarks.comparison.verdicts import MARGIN, Cell
 from langgraft.benchmarks.harness.plans import check_provider, is_shipped
 from langgraft.benchmarks.harness.study import SIMULATED, BankSource, Plan, RunSpec, ServerUrl
 
@@ -58,6 +58,14 @@ NONE = "none"
 """The provider of the system without memory, and the architecture of `NM`."""
 NOISE = "NOISE"
 """The condition of runs without memory that share no reply with any other."""
+DISCORDANCE: Final = 0.15
+"""Share of problems on which two conditions differ, in the arithmetic of the plan's size."""
+VARYING: Final[Mapping[str, float | None]] = {
+    "noise_variance": 0.0,
+    "effect_variance": DISCORDANCE,
+    "order_sd": 0.0,
+}
+"""How outcomes are taken to vary before there are any."""
 MOST_CANDIDATES: Final = 64
 """Of a grid."""
 NO_POLICY: Final = frozenset(
@@ -355,6 +363,21 @@ class TransplantPlan(Plan):
 def _in_order(problems: tuple[str, ...], plan_seed: int, seed: int) -> tuple[str, ...]:
     """Return problems in the order of a seed (gate G4); hundreds of runs ask for each."""
     return tuple(sorted(problems, key=lambda each: seeded_fraction("order", plan_seed, seed, each)))
+
+
+def tested_cell(run: RunSpec) -> Cell | None:
+    """Return what a run tests, as hypotheses name it; `None`: it builds, or there is no memory in its condition."""
+    f = run.factors
+    memoryless = f["architecture"] != NONE and run.source is None and run.frozen
+    if f["kind"] != "eval" or memoryless:
+        return None
+    condition = f"{f['condition']}~{f['control']}" if f["control"] else str(f["condition"])
+    return {
+        "solver": str(f["solver"]),
+        "budget": cast("int", f["budget"]),
+        "system": str(f["system"]),
+        "condition": condition,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,14 @@ from pydantic import BaseModel
 from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.harness.study import PlanLogReader, Report, is_simulated
 from langgraft.benchmarks.published import Finding
-from langgraft.benchmarks.reporting.columns import COLUMNS, PARTS, gate_table, percent
+from langgraft.benchmarks.reporting.columns import (
+    COLUMNS,
+    PARTS,
+    gate_table,
+    percent,
+    registered_tables,
+    spending_tables,
+)
 from langgraft.benchmarks.reporting.findings import gate_findings
 from langgraft.benchmarks.reporting.pages import check_extra, environment, write_folder
 from langgraft.benchmarks.reporting.tables import Meanings, Number, Table
@@ -33,14 +40,13 @@ from langgraft.benchmarks.reporting.words import (
     signed,
 )
 from langgraft.benchmarks.transplant.analysis import (
-    DISCORDANCE,
     MODERATION,
     Analysis,
     Registered,
     analyze,
 )
 from langgraft.benchmarks.transplant.cells import Cell
-from langgraft.benchmarks.transplant.plan import TransplantPlan
+from langgraft.benchmarks.transplant.plan import DISCORDANCE, TransplantPlan
 
 _FILE: Final = "memory-transplants.yaml"
 _STATIC: Final = frozenset({"C_ONLY", "FULL", "IN_DOM", "CROSS"})
@@ -298,7 +304,7 @@ def write_report(plan: TransplantPlan, log: PlanLogReader, out: Path) -> Report:
 
 def sentences(found: Analysis) -> list[str]:
     """Say what came of the study, verdicts first."""
-    said = []
+    said = [*found.registration.lines]
     if not found.sound:
         said.append(
             "Nothing is claimed: a gate that stands before any claim has not passed. What follows"
@@ -504,8 +510,10 @@ def tables_of(found: Analysis) -> tuple[Table, ...]:
         ((*place, estimate) for place, estimate in found.budgets.items()),
     )
     return (
+        *registered_tables(found.registration),
         *(cells, hypotheses, against, controls, remedies, effects, budgets),
         gate_table(found.gates),
+        *spending_tables(found.spent),
     )
 
 
@@ -538,7 +546,7 @@ def render(found: Analysis, *, simulated: bool) -> str:
             title=plan.title or "Memory transplants",
             a=found,
             simulated=simulated,
-            sentences=sentences(found),
+            sentences=sentences(found)[len(found.registration.lines) :],
             hypotheses=HYPOTHESES,
             conditions=[each.name for each in plan.conditions()],
             tables=list(_grids(found)),

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import PlanError
+from langgraft.benchmarks.comparison.verdicts import Better, Cell
 from langgraft.benchmarks.harness.plans import is_foreign, provider_modules, source_digests
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
@@ -20,7 +21,14 @@ from langgraft.benchmarks.harness.study import (
     Study,
     list_runs,
 )
-from langgraft.benchmarks.transplant.plan import NONE, SIDES, RunList, TransplantPlan
+from langgraft.benchmarks.transplant.plan import (
+    NONE,
+    SIDES,
+    VARYING,
+    RunList,
+    TransplantPlan,
+    tested_cell,
+)
 from langgraft.environments.problems.grading import KNOWN, wrongly_judged
 from langgraft.memory.model import MemoryDelta
 from langgraft.memory.providers import provider_class, provider_settings
@@ -49,6 +57,7 @@ class TransplantStudy(Study[TransplantPlan]):
 
     name = "transplant"
     plan_model = TransplantPlan
+    varying: ClassVar[Mapping[str, float | None] | None] = VARYING
 
     @override
     def check(self, plan: TransplantPlan) -> None:
@@ -131,6 +140,16 @@ class TransplantStudy(Study[TransplantPlan]):
             "problems": fingerprint(plan),
             "architectures": architectures,
         }
+
+    @override
+    def measures(self) -> Mapping[str, Better | None]:
+        """Return success, the share of problems that are solved."""
+        return {"success": "higher"}
+
+    @override
+    def cell(self, run: RunSpec) -> Cell | None:
+        """Return solver, budget, system and condition of an evaluation; a control is `CONDITION~control`."""
+        return tested_cell(run)
 
     @override
     def make_ready(self, plan: TransplantPlan) -> None:

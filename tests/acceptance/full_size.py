@@ -60,6 +60,8 @@ def _pairs(log: PlanLog) -> Iterator[Figure]:
 
 def _gates(pair: str, analysis: Analysis) -> Iterator[Figure]:
     for gate in analysis.gates:
+        if gate.state == "not applicable":
+            continue
         yield Figure(
             f"{pair}: gate: {gate.name}",
             "the pair's report",

@@ -35,9 +35,16 @@ from langgraft.benchmarks.continual.paper.tables import PaperTable, paper_tables
 from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
 from langgraft.benchmarks.continual.retrieval import SUBSETS, CrossRecall, FirstRecall
 from langgraft.benchmarks.continual.tables import FIRST, first_fields
+from langgraft.benchmarks.harness.progress import Spent
 from langgraft.benchmarks.harness.study import Report
 from langgraft.benchmarks.published import ROLES, STUDY_1, Role, continual_memory
-from langgraft.benchmarks.reporting.columns import metric, percent
+from langgraft.benchmarks.reporting.columns import (
+    metric,
+    percent,
+    registered_tables,
+    spending_tables,
+)
+from langgraft.benchmarks.reporting.findings import Registration
 from langgraft.benchmarks.reporting.pages import check_extra, environment, trusted, write_folder
 from langgraft.benchmarks.reporting.tables import Table
 from langgraft.benchmarks.reporting.words import (
@@ -51,6 +58,7 @@ from langgraft.benchmarks.reporting.words import (
 )
 
 _TITLE: Final = "Continual learning"
+_NOTHING: Final = Registration()
 
 Verdict: TypeAlias = Literal["same sign", "opposite sign", "cannot be told from 0", "no data"]
 
@@ -61,7 +69,13 @@ _DIRECTIONS: Final[tuple[tuple[Direction, str], ...]] = (
 
 
 def write_paper_report(
-    plan: ContinualPlan, analyses: Mapping[str, Analysis], out: Path, *, simulated: bool
+    plan: ContinualPlan,
+    analyses: Mapping[str, Analysis],
+    out: Path,
+    *,
+    simulated: bool,
+    registered: Registration = _NOTHING,
+    spent: Sequence[Spent] = (),
 ) -> Report:
     """Write the page over all pairs of a study; `<out>/<pair>/` are their own reports.
 
@@ -70,6 +84,8 @@ def write_paper_report(
         analyses: The analysis of each pair, by the pair's name, in plan order.
         out: Folder for the page; made where it is missing.
         simulated: Whether a simulated model played.
+        registered: What came of the hypotheses that the plan registers.
+        spent: What was spent, by condition and node.
 
     Raises:
         MissingExtraError: The extra `bench` is not installed.
@@ -81,6 +97,7 @@ def write_paper_report(
     sides = [side_of(name, analysis) for name, analysis in analyses.items()]
     tables, settings = paper_tables(plan, sides), (table_7(plan), table_8(plan))
     figures, read = draw(sides, roles(plan)), reading_table(reading_rows(plan, sides))
+    documented = (*registered_tables(registered), *spending_tables(spent), read)
     page = write_folder(
         out,
         tables=(
@@ -88,13 +105,15 @@ def write_paper_report(
             *settings,
             _signs(plan, sides),
             *_sequences(sides),
-            read,
-            MEANINGS.table((read,)),
+            *documented,
+            MEANINGS.table(documented),
         ),
         figures=figures,
-        page=_render(plan, sides, (tables, settings), figures, simulated=simulated),
+        page=_render(
+            plan, sides, (registered, spent), (tables, settings), figures, simulated=simulated
+        ),
     )
-    return _short(plan, sides, page, simulated=simulated)
+    return _short(plan, sides, registered, page, simulated=simulated)
 
 
 def _signs(plan: ContinualPlan, sides: Sequence[Side]) -> Table:
@@ -146,18 +165,26 @@ def apart(sides: Sequence[Side]) -> Iterator[str]:
                 )
 
 
-def _short(plan: ContinualPlan, sides: Sequence[Side], page: Path, *, simulated: bool) -> Report:
+def _short(
+    plan: ContinualPlan,
+    sides: Sequence[Side],
+    registered: Registration,
+    page: Path,
+    *,
+    simulated: bool,
+) -> Report:
     """Return what a terminal shows of the page."""
     rows = tuple((side.name, ", ".join(side.analysis.domains.values())) for side in sides)
     told = notices(simulated=simulated, generated=any(side.generated for side in sides))
     read = reading_sentences(reading_rows(plan, sides))
-    lines = (*told, *read, *sentences(sides, roles(plan)))
+    lines = (*told, *registered.lines, *read, *sentences(sides, roles(plan)))
     return Report(page, plan.title or _TITLE, ("pair", "task families"), rows, lines)
 
 
 def _render(
     plan: ContinualPlan,
     sides: Sequence[Side],
+    told: tuple[Registration, Sequence[Spent]],
     tables: tuple[Mapping[str, PaperTable], Sequence[Table]],
     figures: Mapping[str, str],
     *,
@@ -169,6 +196,8 @@ def _render(
     played, settings = (each.rows for each in tables[1])
     read = reading_rows(plan, sides)
     page: str = pages.get_template("paper.html.jinja").render(
+        registration=told[0],
+        spent=told[1],
         plan=plan,
         title=plan.title or _TITLE,
         sides=sides,

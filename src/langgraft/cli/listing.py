@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +18,7 @@ from langgraft.benchmarks.harness.budget import (
     shipped_prices,
 )
 from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.progress import format_seconds
+from langgraft.benchmarks.harness.progress import Spent, format_seconds, spending
 from langgraft.benchmarks.harness.study import SIMULATED
 from langgraft.benchmarks.harness.watching import PlanWatch, groups_of
 from langgraft.cli.printing import complain, say, show_table, write_json
@@ -53,6 +54,9 @@ def show_plans(*, as_json: bool) -> None:
 
 def show_preview(prepared: "PreparedPlan[Any]", *, as_json: bool) -> None:
     """Show what a plan would run."""
+    from langgraft.benchmarks.reporting.findings import registered_lines  # noqa: PLC0415  (numpy)
+
+    runs_of_plan = [run.spec for run in prepared.outline]
     runs: Counter[tuple[str, str]] = Counter()
     items: Counter[tuple[str, str]] = Counter()
     calls: Counter[tuple[str, str]] = Counter()
@@ -66,7 +70,8 @@ def show_preview(prepared: "PreparedPlan[Any]", *, as_json: bool) -> None:
     total = (runs.total(), items.total(), calls.total())
     foreign = prepared.study.foreign_code(prepared.plan)
     notes = (
-        *prepared.study.notes(prepared.plan, [run.spec for run in prepared.outline]),
+        *registered_lines(prepared.study, prepared.plan, runs_of_plan),
+        *prepared.study.notes(prepared.plan, runs_of_plan),
         *(() if prepared.exact else (_AT_MOST,)),
         *(f"running it imports {name}, which was not looked at" for name in foreign),
         *_cost_lines(prepared.plan, calls.total(), prepared.study.default_concurrency),
@@ -134,14 +139,15 @@ def show_status(directory: Path, *, as_json: bool) -> None:
     """Show how far each run of a directory is."""
     log = PlanLog(directory)
     progress = log.progress()
-    spent = read_all_spent(directory)
+    spent, by = read_all_spent(directory), spending(log)
     if as_json:
         runs: list[JSON] = [
             {"run": run.name, "id": run.id, "done": run.done, "planned": run.planned}
             for run in progress
         ]
         complete = all(run.finished for run in progress)
-        write_json({"complete": complete, "runs": runs, "spent": spent})
+        parted: list[JSON] = [asdict(each) for each in by]
+        write_json({"complete": complete, "runs": runs, "spent": spent, "spent_by": parted})
         return
     unfinished = [run for run in progress if not run.finished]
     begun_first = sorted(unfinished, key=lambda run: run.done == 0)
@@ -150,6 +156,9 @@ def show_status(directory: Path, *, as_json: bool) -> None:
         show_table("Unfinished runs", ("run", "done", "planned"), rows)
     if len(unfinished) > len(rows):
         say(f"and {len(unfinished) - len(rows):,} more unfinished runs; --json lists all")
+    if by:
+        shown = [(s.condition, s.node or "-", s.calls, s.tokens, _dollars(s)) for s in by]
+        show_table("Spent", ("condition", "node", "calls", "tokens", "dollars"), shown)
     finished = len(progress) - len(unfinished)
     done, planned = sum(run.done for run in progress), sum(run.planned for run in progress)
     say(f"{finished} of {len(progress)} runs finished, {done} of {planned} items committed")
@@ -235,6 +244,10 @@ def _moment(seconds: float) -> str:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
     except (ValueError, OverflowError, OSError):  # a line of others
         return "?"
+
+
+def _dollars(spent: Spent) -> str:
+    return "-" if spent.dollars is None else f"{spent.dollars:,.4f}"
 
 
 def show_findings(directory: Path, *, as_json: bool) -> bool:

@@ -115,7 +115,7 @@ def test_first_prompts_when_compared_then_differ_in_the_memory_section_alone(
                 ]
                 assert all(line in each["block"] for line in changed), changed
                 assert bool(changed) == bool(each["block"])
-    assert gate(all_conditions, "Same prompts") == "passed"
+    assert gate(all_conditions, "G2: same prompts") == "passed"
 
 
 def runs(found: Ablation, condition: str) -> list[tuple[int, list[Mapping[str, Any]]]]:
@@ -171,8 +171,8 @@ def test_prompts_when_build_sneaks_something_into_one_condition_then_a_check_fai
         return sneaking
 
     found = tried(tmp_path, build=build)
-    assert gate(found, "Same prompts") == "failed"
-    assert "'test-ada-0'" in detail(found, "Same prompts")
+    assert gate(found, "G2: same prompts") == "failed"
+    assert "'test-ada-0'" in detail(found, "G2: same prompts")
     assert found.exit_code == 1
 
 
@@ -194,7 +194,7 @@ def test_agent_that_shares_a_checkpointer_when_tried_then_attempts_do_not_meet(
         return create_agent(model, [], middleware=[MemoryMiddleware(memory)], checkpointer=saver)
 
     found = tried(tmp_path, build=build, conditions=("placebo",))
-    assert gate(found, "Same prompts") == "passed"
+    assert gate(found, "G2: same prompts") == "passed"
     assert all(each["prompt"].count("[human]") == 1 for each in results(found, f"{MEMORY}~placebo"))
 
 

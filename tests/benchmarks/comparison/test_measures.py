@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from langgraft.benchmarks.comparison import Measure, MeasureContrast, Measured, compare_measures
-from langgraft.benchmarks.comparison.measures import Better
 from langgraft.benchmarks.comparison.outcomes import Pair
+from langgraft.benchmarks.comparison.verdicts import Better
 
 ITEMS, RUNS = 12, 4
 SHIFTS = {"off": 0.0, "rerun": 0.0, "warm": -6.0, "placebo": 0.0}

@@ -132,7 +132,7 @@ def test_page_when_read_then_says_what_was_found(html: str) -> None:
     assert "raw hurt" in text
     for heading in ("Did memory help?", "Forward transfer", "Backward transfer", "Learning"):
         assert heading in text
-    for words in ("Completeness", "Identity", "A/A: re-run", "Constant prompts", "passed"):
+    for words in ("Completeness", "Identity", "A/A: re-run", "G2: prompts", "passed"):
         assert words in text
     assert "langgraph" in text
     assert "c0ffee" in text

@@ -6,7 +6,7 @@ import functools
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,6 +25,7 @@ from hypothesis.stateful import (
 )
 from typing_extensions import override
 
+from langgraft._core.canonical import JSON
 from langgraft._core.effects import SystemClock
 from langgraft._core.errors import RunDirectoryError
 from langgraft.benchmarks.harness.directory import hold_directory, places_in_memory
@@ -225,7 +226,11 @@ class CrashMachine(RuleBasedStateMachine):
         """It works through an item and commits it."""
         stream, outcome = self.stream, self._next_outcome()
         assert stream is not None
-        if self._done(lambda: stream.commit(outcome, seconds=0.0), death):
+
+        def work() -> None:
+            stream.commit(outcome, seconds=0.0)
+
+        if self._done(work, death):
             self.sure = stream.committed
 
     @precondition(lambda self: self.stream is not None and self.stream.committed == ITEMS)
@@ -367,22 +372,28 @@ class _EventsFirst(RunStream):
         self._log.__class__ = _LateLog
 
     @override
-    def commit(self, outcome: ItemOutcome, seconds: float) -> None:
-        super().commit(outcome, seconds)
+    def commit(
+        self, outcome: ItemOutcome, seconds: float, success: bool | None = None
+    ) -> Mapping[str, JSON]:
+        told = super().commit(outcome, seconds, success)
         assert isinstance(self._log, _LateLog)
         self._log.release()
+        return told
 
 
 class _MarkFirst(_EventsFirst):
     """Marks a run as done before its last item is in `items.jsonl`."""
 
     @override
-    def commit(self, outcome: ItemOutcome, seconds: float) -> None:
-        RunStream.commit(self, outcome, seconds)
+    def commit(
+        self, outcome: ItemOutcome, seconds: float, success: bool | None = None
+    ) -> Mapping[str, JSON]:
+        told = RunStream.commit(self, outcome, seconds, success)
         if self.committed == ITEMS:
             self.finish()
         assert isinstance(self._log, _LateLog)
         self._log.release()
+        return told
 
     @override
     def finish(self) -> None:
@@ -422,7 +433,7 @@ def test_machine_when_files_are_written_in_another_order_then_finds_it(
         stream_class = planted
 
     with pytest.raises((AssertionError, RunDirectoryError)):
-        run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        run_state_machine_as_test(
             Planted,
             settings=settings(
                 TestCrashMachine.settings,

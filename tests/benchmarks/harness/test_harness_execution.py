@@ -422,13 +422,12 @@ async def test_plan_when_the_clock_jumps_then_neither_items_nor_deadlines_notice
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump: float
 ) -> None:
     """An hour back or a day ahead, twice in a run: the same bytes, and an hour is still an hour."""
-    clock = time.time
+    clock, shift = time.time, 0.0
 
     def leap(_run: str, item: str) -> None:
         nonlocal shift
         shift += jump if item in {"item-1", "item-3"} else 0.0
 
-    shift = 0.0
     monkeypatch.setattr(time, "time", lambda: clock() + shift)
     await run_chain(tmp_path / "whole")
     outcome = await run_chain(tmp_path / "jumped", study=ChainStudy(leap), hours=1)
