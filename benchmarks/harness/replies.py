@@ -486,13 +486,14 @@ def settled(result: ChatResult) -> ChatResult:
             **(generation.generation_info or {}),
             **generation.message.response_metadata,
         }
-        metadata.pop("headers", None)
+        info = generation.generation_info and {**generation.generation_info}
+        for each in (metadata, info or {}):
+            each.pop("headers", None)
         content = _encodable(generation.message.content)
         update = {"id": None, "content": content, "response_metadata": metadata}
         if _counts(getattr(generation.message, "usage_metadata", None)) is None:
             update["usage_metadata"] = None
         message = generation.message.model_copy(update=update)
-        info = generation.generation_info
         generations.append(ChatGeneration(message=message, generation_info=info))
     return ChatResult(generations=generations)
 

@@ -4,9 +4,11 @@ import inspect
 import io
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -457,6 +459,25 @@ def test_lookup_when_the_file_is_of_before_requests_were_kept_then_answers_and_s
             "models": {"unknown": 1},
         }
         assert cache.export(io.BytesIO()) == (1, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="only where users have numbers")
+def test_lookup_when_the_folder_cannot_be_written_to_then_answers(cache: ResponseCache) -> None:
+    """Replies of others may lie where nobody but they may write."""
+    cache.update("p", "m", [reply("kept")])
+    cache.close()
+    with tempfile.TemporaryDirectory() as name:
+        folder, me = Path(name), os.geteuid()
+        shutil.copy(cache.path, folder / "kept.sqlite")
+        folder.chmod(0o555)
+        if me == 0:
+            os.seteuid(65534)
+        try:
+            with ResponseCache(folder / "kept.sqlite", "read_only") as kept:
+                assert text_of(kept.lookup("p", "m")) == "kept"
+        finally:
+            os.seteuid(me)
+            folder.chmod(0o755)
 
 
 # A bound -----------------------------------------------------------------------------------

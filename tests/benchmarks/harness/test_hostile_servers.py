@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import io
 import json
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -199,6 +200,18 @@ async def test_call_when_the_server_floods_then_is_not_read_and_not_kept(
         assert len(responses) == 1
     assert reply.text == "fine"
     assert len(asked) == 2
+
+
+async def test_cache_when_a_client_tells_headers_then_they_are_not_kept(tmp_path: Path) -> None:
+    """Who exports replies exports no cookies."""
+    out = io.BytesIO()
+    with ResponseCache(tmp_path / "replies.sqlite") as responses:
+        async with serve(whole(completion(), headers={"Set-Cookie": "hunter2"})) as (url, _):
+            model = of_others(url, responses=responses)
+            inner = model.inner.model_copy(update={"include_response_headers": True})
+            reply = await model.model_copy(update={"inner": inner}).ainvoke("hi")
+        assert responses.export(out) == (1, 0)
+    assert "hunter2" not in f"{reply}{out.getvalue().decode()}"
 
 
 async def test_call_when_the_reply_is_compressed_then_it_is_not_unpacked(ask: Ask) -> None:

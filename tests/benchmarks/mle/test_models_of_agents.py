@@ -1,9 +1,11 @@
 """Which models the agents of a plan have, and how they are asked."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.models import MeteredChatModel, real_model, silence
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.session import models_of
@@ -47,6 +49,21 @@ def test_models_when_feedback_has_a_temperature_alone_is_the_one_that_acts_at_it
     assert asked({}, feedback_temperature=0) == [("openai:o3", 1, 1000), ("openai:o3", 0, 1000)]
     with_more = asked({}, max_tokens=64_000, feedback_temperature=0)
     assert with_more[1] == ("openai:o3", 0, 64_000)
+
+
+def test_models_when_replies_are_replayed_need_no_key_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those for feedback answer from the same file."""
+    monkeypatch.delenv("OPENAI_API_KEY")
+    ResponseCache(tmp_path / "kept.sqlite").close()
+    plan = {**PLAN, "feedback_model": "openai:gpt-4.1", "agents": [{"name": "tree"}]}
+    read = MlePlan.model_validate(plan)
+    with ResponseCache(tmp_path / "kept.sqlite", "read_only") as kept:
+        acting = real_model(read, kept)
+        _, feedback = models_of(read, read.agents[0], acting)
+        assert isinstance(feedback, MeteredChatModel)
+        assert feedback.responses is kept
 
 
 def test_models_when_calls_may_take_longer_may_be_silent_as_long() -> None:
