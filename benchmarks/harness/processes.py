@@ -173,6 +173,7 @@ class Processes:
         self._progress = progress
         self._starter: Start = start or _Spawned
         self._alive: list[_Process] = []
+        self._listeners: list[threading.Thread] = []
         self._deaths = 0
         self._last_death = ""
         self._refusal: BaseException | None = None
@@ -210,7 +211,9 @@ class Processes:
         started = _Process(number, self._starter(number, self._work))
         self._alive.append(started)
         loop = asyncio.get_running_loop()
-        threading.Thread(target=self._listen, args=(started, loop), daemon=True).start()
+        listener = threading.Thread(target=self._listen, args=(started, loop), daemon=True)
+        self._listeners.append(listener)
+        listener.start()
 
     def _listen(self, process: _Process, loop: asyncio.AbstractEventLoop) -> None:
         """Hand on what a process says, until it is gone for good."""
@@ -341,6 +344,8 @@ class Processes:
     def _end(self) -> None:
         for process in list(self._alive):
             process.worker.end()
+        for listener in self._listeners:
+            listener.join(_END_SECONDS)
 
 
 # In the process ---------------------------------------------------------------------------
