@@ -52,6 +52,8 @@ def connected(address: str) -> Iterator["Cluster"]:
             " command there, as with `ray job submit`, with --ray auto"
         )
         raise SettingsError(msg)
+    if address == "local":  # a cluster that we begin reports its use to nobody
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         _knock(address)
         # Standard output may be JSON, and workers have logs of their own in Ray's folder.
@@ -114,7 +116,8 @@ class _Actor:
         try:
             messages: Sequence[Message] = ray.get(self._node.receive.remote())
         except ray.exceptions.RayError as error:
-            self.end()  # it may only be out of reach
+            if ray.is_initialized():  # it may only be out of reach
+                self.end()
             raise EOFError(one_line(error)) from error
         return messages
 

@@ -179,6 +179,7 @@ class Processes:
         self._progress = progress
         self._starter: Start = start or _Spawned
         self._alive: list[_Process] = []
+        self._listeners: list[threading.Thread] = []
         self._deaths = 0
         self._last_death = ""
         self._refusal: BaseException | None = None
@@ -216,7 +217,9 @@ class Processes:
         started = _Process(number, self._starter(number, self._work))
         self._alive.append(started)
         loop = asyncio.get_running_loop()
-        threading.Thread(target=self._listen, args=(started, loop), daemon=True).start()
+        listener = threading.Thread(target=self._listen, args=(started, loop), daemon=True)
+        self._listeners.append(listener)
+        listener.start()
 
     def _listen(self, process: _Process, loop: asyncio.AbstractEventLoop) -> None:
         """Hand on what a process says, until it is gone for good."""
@@ -351,6 +354,8 @@ class Processes:
                 process.worker.send(_QUIT)
         for process in alive:
             process.worker.end(max(0.0, until - time.monotonic()))
+        for listener in self._listeners:
+            listener.join(_END_SECONDS)
 
 
 # In the process ---------------------------------------------------------------------------

@@ -89,6 +89,7 @@ def _until(share_done: float, out: Path, total: int, process: subprocess.Popen[b
 
 def _on_a_cluster(command: list[Any], out: Path, total: int) -> tuple[str, list[int]]:
     """Remove a node with processes at work; return what was done, and exit codes."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     cluster = import_module("ray.cluster_utils").Cluster(
         initialize_head=True, head_node_args={"num_cpus": 2}
     )

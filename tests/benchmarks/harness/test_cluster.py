@@ -45,7 +45,6 @@ def cluster() -> Iterator[clusters.Cluster]:
     with pytest.MonkeyPatch.context() as patch:
         found = [str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])]
         patch.setenv("PYTHONPATH", os.pathsep.join(found))
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         with clusters.connected("local") as begun:
             yield begun
 
