@@ -224,7 +224,8 @@ def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
 
     Args:
         headers: Response headers; names are looked up in lower case.
-        now: Seconds since the epoch.
+        now: Seconds since the epoch, for a date in a response that does not say when it was sent: its
+            own `date` goes before our clock, which may be wrong by a day.
     """
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -233,8 +234,13 @@ def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
     seconds = _number(value)
     if seconds is not None or value is None:
         return seconds
+    until, sent = _date(value), _date(headers.get("date"))
+    return None if until is None else max(0.0, until - (now if sent is None else sent))
+
+
+def _date(text: str | None) -> float | None:
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
+        return None if text is None else parsedate_to_datetime(text).timestamp()
     except (ValueError, OverflowError):
         return None
 

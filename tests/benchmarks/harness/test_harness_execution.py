@@ -1,6 +1,7 @@
 """Running a plan: order, independence of concurrency, failures, stopping."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -414,3 +415,26 @@ async def test_events_when_run_then_hold_what_may_differ(tmp_path: Path) -> None
     assert events[2]["data"] == {"slept": 0.0}
     results: list[Mapping[str, JSON]] = PlanLog(tmp_path).results("0/first")
     assert all(set(result) == {"answer", "bank", "known"} for result in results)
+
+
+@pytest.mark.parametrize("jump", [-3_600.0, 86_400.0])
+async def test_plan_when_the_clock_jumps_then_neither_items_nor_deadlines_notice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    """An hour back or a day ahead, twice in a run: the same bytes, and an hour is still an hour."""
+    clock, shift = time.time, 0.0
+
+    def leap(_run: str, item: str) -> None:
+        nonlocal shift
+        shift += jump if item in {"item-1", "item-3"} else 0.0
+
+    monkeypatch.setattr(time, "time", lambda: clock() + shift)
+    await run_chain(tmp_path / "whole")
+    outcome = await run_chain(tmp_path / "jumped", study=ChainStudy(leap), hours=1)
+    assert shift
+    assert outcome.complete
+    assert log_bytes(tmp_path / "jumped") == log_bytes(tmp_path / "whole")
+    assert verify_directory(tmp_path / "jumped") == []
+    events = read_events(next((tmp_path / "jumped").glob("runs/*/events.jsonl")))
+    seconds = [event["seconds"] for event in events if event["event"] == "item"]
+    assert all(0 <= each < abs(jump) for each in seconds)

@@ -158,6 +158,22 @@ def test_classify_when_the_provider_names_a_wait_then_it_is_read() -> None:
         ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
         ({"retry-after": formatdate(NOW + 90, usegmt=True)}, 90.0),
         ({"retry-after": formatdate(NOW - 90, usegmt=True)}, 0.0),
+        # A clock of ours that is an hour behind, or a day ahead, changes no wait.
+        (
+            {
+                "retry-after": formatdate(NOW + 3_690, usegmt=True),
+                "date": formatdate(NOW + 3_600, usegmt=True),
+            },
+            90.0,
+        ),
+        (
+            {
+                "retry-after": formatdate(NOW - 86_310, usegmt=True),
+                "date": formatdate(NOW - 86_400, usegmt=True),
+            },
+            90.0,
+        ),
+        ({"retry-after": formatdate(NOW + 90, usegmt=True), "date": "yesterday"}, 90.0),
         ({"retry-after": "-3"}, 0.0),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "nan"}, None),
