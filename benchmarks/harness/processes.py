@@ -11,10 +11,11 @@ import os
 import pickle
 import signal
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -29,8 +30,10 @@ from langgraft.benchmarks.harness.study import PlannedRun
 
 _DEATHS: Final = 5
 """Processes that may die before the plan is stopped: something kills them all."""
-_END_SECONDS: Final = 5.0
-"""How long processes may take to end by themselves."""
+_END_SECONDS: Final = 0.5
+"""How long processes may take, all together, to end by themselves."""
+_SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM})
+"""Sent to all at once by a terminal and by batch systems: they mean the process that started the others."""
 
 _STOP: Final = "\0stop"
 """In the place of a run's name: no further item is to be started."""
@@ -121,7 +124,13 @@ class Processes:
         process = context.Process(
             target=_main, args=(there, number, self._work), name=f"langgraft-{number}", daemon=True
         )
-        process.start()
+        resource_tracker.ensure_running()  # which would let signals through again
+        # Held back until the process ignores them, as it is long in loading.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         there.close()
         started = _Process(number, process, here)
         self._alive.append(started)
@@ -200,8 +209,9 @@ class Processes:
 
     def _end(self) -> None:
         self._tell(_QUIT)
+        until = time.monotonic() + _END_SECONDS
         for process in list(self._alive):
-            process.process.join(_END_SECONDS)
+            process.process.join(max(0.0, until - time.monotonic()))
             if process.process.is_alive():
                 process.process.kill()
                 process.process.join()
@@ -212,8 +222,9 @@ class Processes:
 
 def _main(connection: Connection, number: int, work: Work) -> None:
     """Carry out the runs that are named, until nobody names any."""
-    # Who presses Ctrl-C means the process that started this one, which says what to do.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number_of_signal in _SIGNALS:
+        signal.signal(number_of_signal, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     look_here()
     asyncio.run(_serve(connection, number, work))
 

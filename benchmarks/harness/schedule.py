@@ -41,8 +41,9 @@ from langgraft.benchmarks.harness.progress import (
 )
 from langgraft.benchmarks.harness.study import PlannedRun, RunGraph
 
-GRACE = 5.0
-"""Seconds items under way may take to finish after a request to stop."""
+GRACE = 3.0
+"""Seconds items under way may take to finish after a request to stop: what is dropped then, and Python
+itself, take a second or two to end, and five are promised."""
 
 
 @dataclass(frozen=True)
