@@ -77,12 +77,16 @@ class RunStream:
         clock: Stamps events.
 
     Raises:
-        RunDirectoryError: The files contradict the run or its source, or cannot be written.
+        RunDirectoryError: The files contradict the run or its source, or cannot be written; or the
+            directory is gone.
     """
 
     def __init__(self, out: Path, graph: RunGraph, run: PlannedRun, clock: Clock) -> None:
         self.run = run
         self.folder = run_folder(out, run)
+        if not (out / "manifest.json").exists():  # nothing is written where a disk was mounted
+            msg = "is gone: mount its disk or put it back, and run again; nothing committed is lost"
+            raise RunDirectoryError(msg, path=out)
         start = start_deltas(out, graph, run)
         self.earlier = read_earlier(out, graph, run)
         """The runs that it reads, by name."""

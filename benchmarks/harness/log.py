@@ -16,25 +16,25 @@ import hashlib
 import io
 import json
 import os
-import re
 import socket
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.effects import Clock
 from langgraft._core.errors import InputError, PlanError, RunDirectoryError
-from langgraft._core.files import disk_errors, each_whole_line, read_bytes, whole_lines, write_all
+from langgraft._core.files import disk_errors, read_bytes, write_all
 from langgraft._core.lazy import require
-from langgraft._core.untrusted import check_number, load_json, load_yaml
+from langgraft._core.untrusted import MOST_VALUES, check_number, load_json, load_yaml
 from langgraft.benchmarks.harness.study import (
+    MOST_ITEMS,
     MOST_RUNS,
     BankSource,
     EarlierRun,
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 REDO = "restore it, or delete its folder to redo the run"
 """What to do about a damaged file of a run."""
 
+_ANEW = "delete it and run the plan again: it is written anew"
 _CRC_LENGTH = 8
-_LIKE_A_RECORD = re.compile(rb"^[0-9a-f]{8} \{.*\}$", re.MULTILINE)
 _FIELDS = {"index", "item_id", "result", "deltas"}
 
 
@@ -80,15 +80,17 @@ class LogContent:
     """What a commit log holds: its longest valid prefix, and how much follows it."""
 
     records: tuple[Record, ...]
-    valid: bytes
-    """The bytes of the valid prefix."""
+    size: int
+    """Number of bytes of the valid prefix."""
     tail: int
     """Number of bytes after it, left by a write that was cut short."""
+    hashed: "hashlib._Hash"
+    """SHA-256 of the valid prefix, to go on with."""
 
     @property
     def sha256(self) -> str:
         """SHA-256 of the valid prefix."""
-        return hashlib.sha256(self.valid).hexdigest()
+        return self.hashed.hexdigest()
 
 
 def encode_record(
@@ -97,7 +99,7 @@ def encode_record(
     """Return the line that commits an item.
 
     Raises:
-        ValueError: The result holds NaN, an infinity or text that is not UTF-8.
+        ValueError: The result holds NaN, an infinity, text that is not UTF-8, or a million values.
         TypeError: The result holds something JSON cannot hold.
     """
     body = canonical_json(
@@ -108,6 +110,7 @@ def encode_record(
             "deltas": [delta.to_json() for delta in deltas],
         }
     )
+    check_number(body.encode())
     return checked_line(body)
 
 
@@ -146,47 +149,66 @@ def decode_record(line: bytes) -> Record | None:
     return Record(fields["index"], fields["item_id"], fields["result"], fields["deltas"])
 
 
-def read_log(path: Path) -> LogContent:
+def read_log(path: Path, *, results: bool = True) -> LogContent:
     """Read a commit log up to its first damaged line; a file that is not there is empty.
+
+    Args:
+        path: The log.
+        results: Keep what items gave: without, a log of any length takes little memory.
 
     Raises:
         RunDirectoryError: A damaged line is followed by a sound one, or an index is out of
             sequence: not what a crash leaves behind, so nothing is guessed.
     """
-    return parse_log(read_bytes(path) if path.exists() else b"", path)
-
-
-def parse_log(data: bytes, path: Path) -> LogContent:
-    """Read the bytes of a commit log; see `read_log`."""
+    if not path.exists():
+        return parse_log(io.BytesIO(), path)
     try:
-        check_number(data)
-    except ValueError as error:
-        raise RunDirectoryError(f"is no log of ours: {error}", path=path) from error
+        with path.open("rb") as file:
+            return parse_log(file, path, results=results)
+    except OSError as error:
+        msg = f"cannot be read: {error.strerror or error}"
+        raise RunDirectoryError(msg, path=path) from error
+
+
+def parse_log(file: IO[bytes], path: Path, *, results: bool = True) -> LogContent:
+    """Read a commit log that is open; see `read_log`."""
     records: list[Record] = []
-    size = 0
-    for number, line in enumerate(each_whole_line(data), start=1):
-        record = decode_record(line)
+    hashed, size = hashlib.sha256(), 0
+    for number, line in enumerate(file, start=1):
+        record = _whole_record(line, path)
         if record is None:
-            _refuse_sound_lines(data, size + len(line), number, path)
-            break
+            rest = _refuse_sound_lines(file, number, path)
+            return LogContent(tuple(records), size, len(line) + rest, hashed)
         if record.index != len(records):
             msg = f"line {number} holds index {record.index}, expected {len(records)}; {REDO}"
             raise RunDirectoryError(msg, path=path)
-        records.append(record)
-        size += len(line) + 1
-    return LogContent(tuple(records), data[:size], len(data) - size)
+        records.append(record if results else replace(record, result={}))
+        hashed.update(line)
+        size += len(line)
+    return LogContent(tuple(records), size, 0, hashed)
 
 
-def _refuse_sound_lines(data: bytes, start: int, damaged: int, path: Path) -> None:
-    """Look for a sound line after the damaged one, which ends at `start`."""
-    for found in _LIKE_A_RECORD.finditer(data, start, data.rfind(b"\n") + 1):
-        if decode_record(found[0]) is not None:
-            number = damaged + data.count(b"\n", start, found.start())
+def _whole_record(line: bytes, path: Path) -> Record | None:
+    """Read a line with its break; `None` where it is cut short or damaged."""
+    try:
+        check_number(line)
+    except ValueError as error:
+        raise RunDirectoryError(f"is no log of ours: {error}", path=path) from error
+    return decode_record(line[:-1]) if line.endswith(b"\n") else None
+
+
+def _refuse_sound_lines(file: IO[bytes], damaged: int, path: Path) -> int:
+    """Look for a sound line after a damaged one; return how many bytes there are."""
+    rest = 0
+    for number, line in enumerate(file, start=damaged + 1):
+        rest += len(line)
+        if _whole_record(line, path) is not None:
             msg = (
                 f"line {damaged} is damaged but line {number} is sound, so this is no "
                 f"interrupted write; {REDO}"
             )
             raise RunDirectoryError(msg, path=path)
+    return rest
 
 
 def read_deltas(records: Iterable[Record], path: Path) -> list[MemoryDelta]:
@@ -218,8 +240,8 @@ class LogWriter:
 
     def __init__(self, path: Path, content: LogContent) -> None:
         self._path = path
-        self._size = len(content.valid)
-        self._sha256 = hashlib.sha256(content.valid)
+        self._size = content.size
+        self._sha256 = content.hashed.copy()
         with disk_errors("open for writing", path):
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             if content.tail:
@@ -270,7 +292,9 @@ class EventWriter:
         with disk_errors("open for writing", path):
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             # A crash may have cut the last event.
-            os.ftruncate(self._descriptor, len(whole_lines(path.read_bytes())))
+            with path.open("rb") as file:
+                whole = sum(len(line) for line in file if line.endswith(b"\n"))
+            os.ftruncate(self._descriptor, whole)
 
     def write(self, kind: str, fields: Mapping[str, JSON]) -> None:
         """Append one event.
@@ -306,9 +330,21 @@ def read_events(path: Path) -> Iterator[dict[str, Any]]:
     Raises:
         RunDirectoryError: A line is damaged, or the file cannot be read.
     """
-    data = read_bytes(path) if path.exists() else b""
-    for number, line in enumerate(each_whole_line(data), start=1):
-        event = read_checked(line)
+    if not path.exists():
+        return
+    try:
+        with path.open("rb") as file:
+            yield from _events(file, path)
+    except OSError as error:
+        msg = f"cannot be read: {error.strerror or error}"
+        raise RunDirectoryError(msg, path=path) from error
+
+
+def _events(file: IO[bytes], path: Path) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(file, start=1):
+        if not line.endswith(b"\n"):
+            return
+        event = read_checked(line[:-1])
         if event is None:
             msg = f"line {number} is damaged; no result depends on it: restore it, or delete it"
             raise RunDirectoryError(msg, path=path)
@@ -373,7 +409,7 @@ def read_plan_fields(out: Path) -> Mapping[str, JSON]:
     try:
         plan = load_yaml(read_bytes(path).decode())
     except ValueError as error:
-        raise RunDirectoryError(f"is damaged: {error}", path=path) from error
+        raise RunDirectoryError(f"is damaged: {error}; {_ANEW}", path=path) from error
     return plan if isinstance(plan, dict) else {}
 
 
@@ -386,7 +422,7 @@ def plan_digest(out: Path) -> str:
     try:
         return digest(read_plan_fields(out))
     except (TypeError, ValueError) as error:
-        msg = f"is damaged: {error}"
+        msg = f"is damaged: {error}; {_ANEW}"
         raise RunDirectoryError(msg, path=out / "plan.yaml") from error
 
 
@@ -399,10 +435,10 @@ def read_graph(out: Path) -> RunGraph:
     path = out / "runs.jsonl"
     try:
         data = read_bytes(path)
-        check_number(data)
+        check_number(data, MOST_VALUES + MOST_ITEMS)
         return runs_from_json(map(load_json, io.BytesIO(data)))
     except (ValueError, KeyError, TypeError, PlanError) as error:
-        msg = f"is damaged: {error}"
+        msg = f"is damaged: {error}; {_ANEW}"
         raise RunDirectoryError(msg, path=path) from error
 
 
@@ -560,7 +596,7 @@ def start_deltas(out: Path, graph: RunGraph, run: PlannedRun) -> list[MemoryDelt
     """
     deltas = []
     for source, items in graph.lineage(run):
-        content = read_log(run_folder(out, source) / "items.jsonl")
+        content = read_log(run_folder(out, source) / "items.jsonl", results=False)
         deltas.extend(_first_deltas(out, source, content, items))
     return deltas
 

@@ -276,13 +276,13 @@ def _verify_spec(run: PlannedRun, path: Path, expected: Mapping[str, JSON]) -> I
 
 
 def read_items(folder: Path, run: PlannedRun) -> LogContent:
-    """Read the committed items of a run and check that they are the run's.
+    """Read the committed items of a run, without their results, and check that they are the run's.
 
     Raises:
         RunDirectoryError: An item is not the one the plan has at this place.
     """
     path = folder / "items.jsonl"
-    content = read_log(path)
+    content = read_log(path, results=False)
     if len(content.records) > run.length:
         msg = f"holds {len(content.records)} items; the run has {run.length}; {REDO}"
         raise RunDirectoryError(msg, path=path)

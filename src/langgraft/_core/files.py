@@ -74,6 +74,8 @@ def disk_errors(action: str, path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
+        if isinstance(error, FileNotFoundError):
+            reason += " (is its disk still mounted?)"
         msg = f"cannot {action}: {reason}; put that right and run again, nothing committed is lost"
         raise RunDirectoryError(msg, path=path) from error
 
@@ -117,14 +119,6 @@ def read_bytes(path: Path) -> bytes:
 def whole_lines(data: bytes) -> bytes:
     """Return bytes up to their last line break: what follows is a line that a crash cut short."""
     return data[: data.rfind(b"\n") + 1]
-
-
-def each_whole_line(data: bytes) -> Iterator[bytes]:
-    """Yield the lines that end, without their breaks, one at a time: there may be millions."""
-    start = 0
-    while (end := data.find(b"\n", start)) >= 0:
-        yield data[start:end]
-        start = end + 1
 
 
 def user_cache_dir() -> Path:

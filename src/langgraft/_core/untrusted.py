@@ -81,13 +81,17 @@ def load_json(data: bytes, most: int = MOST_BYTES) -> Any:
     return value
 
 
-def check_number(data: bytes) -> None:
+def check_number(data: bytes, most: int = MOST_VALUES) -> None:
     """Check that a JSON text, or lines of them, hold no more values than memory is good for.
+
+    Args:
+        data: The text.
+        most: So many values are fine however short they are.
 
     Raises:
         ValueError: They may.
     """
-    most = max(MOST_VALUES, len(data) // _BYTES_A_VALUE)
+    most = max(most, len(data) // _BYTES_A_VALUE)
     if len(data) > most and sum(map(data.count, (b",", b":", b"[", b"{"))) > most:
         msg = f"holds more than {most:,} values"
         raise ValueError(msg)

@@ -422,7 +422,7 @@ def test_machine_when_files_are_written_in_another_order_then_finds_it(
         stream_class = planted
 
     with pytest.raises((AssertionError, RunDirectoryError)):
-        run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        run_state_machine_as_test(
             Planted,
             settings=settings(
                 TestCrashMachine.settings,

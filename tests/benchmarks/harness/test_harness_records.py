@@ -1,5 +1,7 @@
 """The commit log: what is read back after which damage."""
 
+import hashlib
+import io
 import random
 from pathlib import Path
 
@@ -48,22 +50,23 @@ def test_log_when_cut_at_any_byte_then_longest_valid_prefix_is_read() -> None:
     """Cut at any byte, a log gives every record that is whole, and none that is not."""
     ends = [len(b"".join(LINES[: count + 1])) for count in range(len(LINES))]
     for size in range(len(WHOLE) + 1):
-        content = parse_log(WHOLE[:size], PATH)
+        content = parse_log(io.BytesIO(WHOLE[:size]), PATH)
         whole = sum(end <= size for end in ends)
         assert len(content.records) == whole
-        assert content.valid == b"".join(LINES[:whole])
-        assert content.tail == size - len(content.valid)
+        valid = b"".join(LINES[:whole])
+        assert content.sha256 == hashlib.sha256(valid).hexdigest()
+        assert (content.size, content.tail) == (len(valid), size - len(valid))
 
 
 def test_log_when_any_bit_flips_then_damage_is_noticed() -> None:
     """No flipped bit, the checksum's own digits included, passes for a record."""
-    original = parse_log(WHOLE, PATH).records
+    original = parse_log(io.BytesIO(WHOLE), PATH).records
     chance = random.Random(7)
     for _ in range(600):
         damaged = bytearray(WHOLE)
         damaged[chance.randrange(len(WHOLE))] ^= 1 << chance.randrange(8)
         try:
-            records = parse_log(bytes(damaged), PATH).records
+            records = parse_log(io.BytesIO(damaged), PATH).records
         except RunDirectoryError:
             continue
         assert len(records) < len(original)
@@ -74,7 +77,7 @@ def test_log_when_middle_is_damaged_then_error_names_file_and_line() -> None:
     """A damaged line before a sound one is no crash's work and is never dropped in silence."""
     damaged = LINES[0] + LINES[1].replace(b"item", b"itom") + LINES[2]
     with pytest.raises(RunDirectoryError, match=r"items\.jsonl: line 2 is damaged but line 3"):
-        parse_log(damaged, PATH)
+        parse_log(io.BytesIO(damaged), PATH)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,7 @@ def test_log_when_middle_is_damaged_then_error_names_file_and_line() -> None:
 def test_log_when_index_is_out_of_sequence_then_refused(lines: list[int], complaint: str) -> None:
     """Sound lines that are missing, doubled or swapped are refused."""
     with pytest.raises(RunDirectoryError, match=complaint):
-        parse_log(b"".join(LINES[line] for line in lines), PATH)
+        parse_log(io.BytesIO(b"".join(LINES[line] for line in lines)), PATH)
 
 
 def test_writer_when_log_has_torn_tail_then_cuts_it_and_appends(tmp_path: Path) -> None:
@@ -116,3 +119,12 @@ def test_record_when_result_is_not_canonical_then_not_encoded(value: object) -> 
     """What JSON cannot hold the same way everywhere is not committed."""
     with pytest.raises((TypeError, ValueError)):
         encode_record(0, "item", {"value": value}, ())  # type: ignore[dict-item]
+
+
+def test_log_when_its_values_are_many_and_short_then_reads_back() -> None:
+    """A log of any length is one of ours; a line of a million values is refused before it is written."""
+    few = [encode_record(index, "item", {"seen": [0] * 500_000}, ()) for index in range(3)]
+    content = parse_log(io.BytesIO(b"".join(few)), PATH, results=False)
+    assert [record.result for record in content.records] == [{}] * 3
+    with pytest.raises(ValueError, match="more than"):
+        encode_record(0, "item", {"seen": [0] * 1_500_000}, ())
