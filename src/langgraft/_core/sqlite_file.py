@@ -110,7 +110,10 @@ class SQLiteFile:
 
     def _open(self) -> sqlite3.Connection:
         if self.read_only:
-            return self._connect("ro")
+            # Where nothing can be written SQLite cannot say that it reads; nor can anybody write.
+            sealed = not os.access(self.path.parent, os.W_OK)
+            alone = sealed and not Path(f"{self.path}-wal").exists()
+            return self._connect("ro&immutable=1" if alone else "ro")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # SQLite does not wait its turn when several processes turn a new file to WAL.
         with FileLock(f"{self.path}.lock", timeout=_PATIENCE_SECONDS):
@@ -143,6 +146,7 @@ class SQLiteFile:
                 f"{self.path}: this database is not {layout.kind} of this version; {layout.advice}"
             )
             raise InputError(msg)
+        self._refuse_cut(connection)
         if not self.read_only:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {'FULL' if layout.durable else 'NORMAL'}")
@@ -155,6 +159,18 @@ class SQLiteFile:
             connection.execute(f"PRAGMA user_version = {layout.version}")
             connection.execute("COMMIT")
 
+    def _refuse_cut(self, connection: sqlite3.Connection) -> None:
+        """Refuse a file that lost its end: what is missing of a page would be read as zeros."""
+        pages, size = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "page_size")
+        )
+        log = Path(f"{self.path}-wal")
+        logged = log.exists() and log.stat().st_size > 0
+        if not logged and 0 < self.path.stat().st_size < max(pages, 1) * size:
+            msg = "it was cut"
+            raise sqlite3.DatabaseError(msg)
+
     @contextmanager
     def _naming_the_file(self) -> Iterator[None]:
         try:
@@ -162,7 +178,10 @@ class SQLiteFile:
         except (sqlite3.OperationalError, OSError) as error:
             # Locked for long, disk full, no such folder: another time it may work.
             kind = InfrastructureError if self._connection is not None else InputError
-            msg = f"{self.path}: {self.layout.kind} cannot be used: {error}"
+            msg = (
+                f"{self.path}: {self.layout.kind} cannot be used: {error}; put that right"
+                " and try again, what it holds is kept"
+            )
             raise kind(msg) from error
         except sqlite3.DatabaseError as error:
             msg = f"{self.path}: not {self.layout.kind}, or damaged ({error}); {self.layout.advice}"

@@ -126,6 +126,26 @@ def test_count_when_its_process_dies_then_what_was_set_aside_stays_spent(tmp_pat
     assert read_spent(path) == {"calls": 4, "tokens": 50, "dollars": 0.0}
 
 
+def test_count_when_its_file_is_cut_then_says_what_to_do_and_never_counts_less(
+    tmp_path: Path,
+) -> None:
+    """A file that lost its end is refused wherever it was cut; nothing missing is read as nothing."""
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    budget = CallBudget(path=whole)
+    budget.reserve(100)
+    budget.close()
+    data = whole.read_bytes()
+    for size in range(1, len(data), 61):
+        cut.write_bytes(data[:size])
+        with pytest.raises(
+            InputError, match=r"cut: not a count of what .* restore it, or delete it"
+        ):
+            CallBudget(path=cut).spent()
+        assert cut.read_bytes() == data[:size]
+    cut.write_bytes(data)
+    assert CallBudget(path=cut).spent()["calls"] == 1
+
+
 def test_caps_when_a_command_has_some_then_the_plans_fill_the_rest() -> None:
     """What is typed comes before what the plan says."""
     assert Caps(calls=5).over(Caps(calls=9, dollars=2)) == Caps(calls=5, dollars=2)

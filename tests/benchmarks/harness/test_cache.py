@@ -201,6 +201,20 @@ def test_cache_when_it_cannot_be_opened_then_the_path_is_named(tmp_path: Path) -
         ResponseCache(tmp_path / "x.sqlite", "sometimes")
 
 
+def test_cache_when_its_file_is_cut_then_says_what_to_do(path: Path) -> None:
+    """A cache that lost its end is refused wherever it was cut; no reply is taken from half of it."""
+    with ResponseCache(path) as cache:
+        for number in range(30):
+            cache.update(f"{number}", "model", [reply("long " * 100)])
+    data = path.read_bytes()
+    for size in range(1, len(data), 499):
+        path.write_bytes(data[:size])
+        with pytest.raises(
+            InputError, match=r"not a response cache, or damaged .* delete the file"
+        ):
+            ResponseCache(path)
+
+
 def test_lookup_when_a_value_names_another_class_then_it_is_not_built(
     cache: ResponseCache, path: Path
 ) -> None:

@@ -1,8 +1,9 @@
 """How a plan behaves as a process: signals, a second process, a full disk."""
 
 import asyncio
-import itertools
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from chain_study import chain_plan, log_bytes, run_chain
 
 from langgraft._core.errors import RunDirectoryError
-from langgraft.benchmarks.harness.log import LogContent, LogWriter, PlanLog, encode_record, read_log
+from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.verify import verify_directory
 
 pytestmark = pytest.mark.kill  # processes that are stopped
@@ -67,6 +68,28 @@ def test_process_when_interrupted_then_exits_with_130_and_resumes(tmp_path: Path
     assert finish(out) == whole
 
 
+@pytest.mark.parametrize("until", ["plan", "item"])
+def test_processes_when_all_are_interrupted_then_only_the_first_says_so(
+    tmp_path: Path, until: str
+) -> None:
+    """A terminal sends Ctrl-C to all processes of a plan, also to those that are still loading."""
+    command = [sys.executable, "-m", "langgraft", "run", "demo", "--limit", "3", "--json"]
+    with subprocess.Popen(
+        [*command, "--processes", "2", "--out", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert any(json.loads(line)["event"] == until for line in process.stdout)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == "not finished; run the same command again to go on\n"
+    assert verify_directory(tmp_path) == []
+
+
 def test_process_when_interrupted_twice_then_ends_at_once(tmp_path: Path) -> None:
     """A second Ctrl-C ends the process even while an item keeps it busy."""
     with started(tmp_path / "out", PAUSE, "deaf", until="deaf") as process:
@@ -102,35 +125,40 @@ def test_process_when_a_file_cannot_grow_then_one_line_names_it_and_resuming_wor
     assert finish(out) == finish(tmp_path / "whole")
 
 
-@pytest.fixture
-def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 32 kB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", str(disk)]
+@pytest.mark.parametrize(
+    ("broken", "least", "said"),
+    [
+        ("blocks", 15, "No space left on device"),
+        ("inodes", 20, "No space left on device"),
+        ("served", 8, "(full|disk I/O error|No space left on device)"),
+        ("gone", 12, "mount"),
+        ("read-only", 2, "Read-only file system"),
+    ],
+)
+def test_plan_when_its_disk_breaks_then_says_what_to_do_and_goes_on_once_it_is_mended(
+    tmp_path: Path, broken: str, least: int, said: str
+) -> None:
+    """Full in any place, gone or read-only: a line names the file and the remedy, and nothing is lost.
+
+    That holds for the run directory, for the replies, spending and bank of a served model, and for
+    calls: those under way may be made twice, and no others.
+    """
+    script = Path(__file__).parents[2] / "support" / "broken_disks.py"
+    as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
+    apart = ["unshare", *as_root, "--mount"]
     try:
-        made = subprocess.run(command, capture_output=True, check=False).returncode == 0
+        if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:
+            pytest.skip("nothing can be mounted here; a file that cannot grow is tried above")
     except OSError:
-        made = False
-    if not made:
-        pytest.skip("a tmpfs cannot be mounted here; the test of a file that cannot grow covers it")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
-
-
-def append_endlessly(writer: LogWriter) -> None:
-    """Commit records until something fails."""
-    for index in itertools.count():
-        writer.append(encode_record(index, "item", {"text": "x" * 3_000}, ()))
-
-
-def test_append_when_disk_is_full_then_record_is_taken_back(tiny_disk: Path) -> None:
-    """On a full disk a commit fails with the path, and the records before it are whole."""
-    path = tiny_disk / "items.jsonl"
-    writer = LogWriter(path, LogContent((), b"", 0))
-    with pytest.raises(RunDirectoryError, match=r"items\.jsonl: cannot commit .* No space left"):
-        append_endlessly(writer)
-    writer.close()
-    content = read_log(path)
-    assert len(content.records) > 0
-    assert content.tail == 0
+        pytest.skip("there is no unshare; a file that cannot grow is tried above")
+    done = subprocess.run(
+        [*apart, sys.executable, script, tmp_path, broken],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    assert found["problems"] == []
+    assert found["tried"] >= least
+    remedy = re.compile(f"^[^\n]*/[^\n]*: [^\n]*{said}[^\n]*(put that right|put it back)[^\n]*$")
+    assert [line for line in found["said"] if not remedy.search(line)] == []
