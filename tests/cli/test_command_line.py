@@ -1,5 +1,6 @@
 """The command line as a user meets it, wrong input included."""
 
+import asyncio
 import contextlib
 import io
 import json
@@ -11,8 +12,9 @@ from typing import NamedTuple
 
 import pytest
 import yaml
+from chain_study import ChainStudy, chain_plan, run_chain
 
-from langgraft._core.errors import PlanError
+from langgraft._core.errors import InfrastructureError, PlanError
 from langgraft._core.texts import printable
 from langgraft.benchmarks.studies import choose, read_shipped_plans
 from langgraft.cli.app import run_command_line
@@ -273,6 +275,24 @@ def test_run_when_the_path_cannot_be_written_says_which(plan: Path, tmp_path: Pa
     """A file in the way is named."""
     (tmp_path / "file").write_text("")
     assert "file" in refusal(langgraft("run", plan, "--out", tmp_path / "file" / "out"))
+
+
+def test_status_when_hundreds_of_runs_are_unfinished_lists_those_that_are_begun(
+    tmp_path: Path,
+) -> None:
+    """A screen shows a hundred of them, those under way first; JSON has all."""
+
+    def fail(run: str, item: str) -> None:
+        if (run, item) != ("39/first", "item-0"):
+            msg = "the network is away"
+            raise InfrastructureError(msg)
+
+    asyncio.run(run_chain(tmp_path, chain_plan(streams=40), ChainStudy(fail)))
+    lines = langgraft("status", tmp_path).stdout.splitlines()
+    (begun,) = (place for place, line in enumerate(lines) if "39/first" in line)
+    assert begun < 6  # a title and a head stand above it
+    assert "and 100 more unfinished runs; --json lists all" in lines
+    assert len(json.loads(langgraft("status", tmp_path, "--json").stdout)["runs"]) == 200
 
 
 @pytest.mark.parametrize("command", ["status", "report", "verify"])

@@ -1,10 +1,12 @@
 """Run directories of any size, as the harness writes them: the continual study, its episodes drawn."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from chain_study import ChainPlan, ChainStudy, chain_plan, run_chain
 from langchain_core.language_models import BaseChatModel
 from synthetic_log import SyntheticLog, World
 from typing_extensions import override
@@ -84,3 +86,21 @@ def make_directory(out: Path, replicates: int, items: int, **options: Any) -> Pl
     study = DrawnStudy(plan)
     prepared = prepare(study, plan)
     return asyncio.run(run_plan(prepared, out, model_for=study.simulated_model, **options))
+
+
+class OneRun(ChainStudy):
+    """A study of one run, whose items are independent and learn nothing."""
+
+    @override
+    def expand(self, plan: ChainPlan) -> tuple[RunSpec, ...]:
+        items = tuple(f"item-{number}" for number in range(plan.items))
+        return (RunSpec(self.name, "one", {}, items, frozen=True),)
+
+
+def run_in_one(out: Path, items: int) -> None:
+    """Run such a plan, whose items are answered at once."""
+    asyncio.run(run_chain(out, chain_plan(items=items), OneRun()))
+
+
+if __name__ == "__main__":
+    run_in_one(Path(sys.argv[1]), int(sys.argv[2]))
