@@ -45,11 +45,8 @@ from langgraft._core.effects import SystemClock
 from langgraft._core.errors import ResumeRefusedError, RunDirectoryError
 from langgraft._core.files import atomic_write, disk_errors, make_directory, read_bytes
 from langgraft.benchmarks.harness.log import (
-    plan_digest,
     read_graph,
     read_manifest,
-    read_plan_fields,
-    registered,
     run_folder,
 )
 from langgraft.benchmarks.harness.plans import PreparedPlan, resolved_yaml
@@ -60,6 +57,7 @@ from langgraft.benchmarks.harness.study import (
     RunGraph,
     run_to_json,
 )
+from langgraft.benchmarks.harness.verify import plan_digest, read_plan_fields, registered
 from langgraft.memory.stores.named import StoreKind, open_store, store_kind
 
 _LOCK = "plan.lock"

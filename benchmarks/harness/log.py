@@ -23,16 +23,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
-from langgraft._core.canonical import JSON, at_path, canonical_json, digest
+from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.effects import Clock
 from langgraft._core.errors import InputError, PlanError, RunDirectoryError
-from langgraft._core.files import disk_errors, each_whole_line, read_bytes, write_all
+from langgraft._core.files import disk_errors, read_bytes, write_all
 from langgraft._core.lazy import require
-from langgraft._core.untrusted import MOST_VALUES, check_number, load_json, load_yaml
+from langgraft._core.untrusted import MOST_VALUES, check_number, load_json
 from langgraft.benchmarks.harness.study import (
     MOST_ITEMS,
     MOST_RUNS,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 REDO = "restore it, or delete its folder to redo the run"
 """What to do about a damaged file of a run."""
 
-_ANEW = "delete it and run the plan again: it is written anew"
+ANEW = "delete it and run the plan again: it is written anew"
 _CRC_LENGTH = 8
 _FIELDS = {"index", "item_id", "result", "deltas"}
 
@@ -399,39 +399,6 @@ def read_manifest(out: Path) -> Mapping[str, JSON]:
     return read_json(out / "manifest.json", advice)
 
 
-def read_plan_fields(out: Path) -> Mapping[str, JSON]:
-    """Read the fields of the plan that a run directory was started with.
-
-    Raises:
-        RunDirectoryError: The file cannot be read or is no YAML.
-    """
-    path = out / "plan.yaml"
-    try:
-        plan = load_yaml(read_bytes(path).decode())
-    except ValueError as error:
-        raise RunDirectoryError(f"is damaged: {error}; {_ANEW}", path=path) from error
-    return plan if isinstance(plan, dict) else {}
-
-
-def plan_digest(out: Path) -> str:
-    """Return the digest of the plan that stands in `plan.yaml`.
-
-    Raises:
-        RunDirectoryError: The file cannot be read or holds no plan.
-    """
-    try:
-        return digest(read_plan_fields(out))
-    except (TypeError, ValueError) as error:
-        msg = f"is damaged: {error}; {_ANEW}"
-        raise RunDirectoryError(msg, path=out / "plan.yaml") from error
-
-
-def registered(resolved: Mapping[str, JSON]) -> str | None:
-    """Return the digest of the hypotheses of a resolved plan; `None`: it registers none."""
-    hypotheses = resolved.get("hypotheses")
-    return digest(hypotheses) if hypotheses else None
-
-
 def read_graph(out: Path) -> RunGraph:
     """Read the runs of a run directory.
 
@@ -444,7 +411,7 @@ def read_graph(out: Path) -> RunGraph:
         check_number(data, MOST_VALUES + MOST_ITEMS)
         return runs_from_json(map(load_json, io.BytesIO(data)))
     except (ValueError, KeyError, TypeError, PlanError) as error:
-        msg = f"is damaged: {error}; {_ANEW}"
+        msg = f"is damaged: {error}; {ANEW}"
         raise RunDirectoryError(msg, path=path) from error
 
 
@@ -509,34 +476,6 @@ class PlanLog:
         ]
         return fold_log(deltas, run_folder(self.path, run))
 
-    def usages(self, name: str) -> Iterator[Mapping[str, JSON]]:
-        """Yield what the replies behind each committed item took, where its result says it under `usage`.
-
-        Nothing else of the items is read: a status of thousands of runs asks for it.
-        """
-        path = run_folder(self.path, self._run(name)) / "items.jsonl"
-        for line in each_whole_line(read_bytes(path)) if path.exists() else ():
-            usage = _usage(line)
-            if isinstance(usage, dict):
-                yield usage
-
-    def billings(self, name: str) -> Iterator[Mapping[str, JSON]]:
-        """Yield what was paid for each committed item, where anything was.
-
-        Raises:
-            RunDirectoryError: A line of its events is damaged.
-        """
-        if not self._asked_real_models:
-            return
-        for event in read_events(run_folder(self.path, self._run(name)) / "events.jsonl"):
-            usage = at_path(event, "data.usage")
-            if isinstance(usage, dict):
-                yield usage
-
-    @cached_property
-    def _asked_real_models(self) -> bool:
-        return any(self.path.glob("spent*.sqlite"))
-
     def rows(self) -> Iterator[dict[str, JSON]]:
         """Yield the committed items of all runs, run by run, as flat rows.
 
@@ -590,25 +529,6 @@ class PlanLog:
 
     def _content(self, name: str) -> LogContent:
         return read_log(run_folder(self.path, self._run(name)) / "items.jsonl")
-
-
-_USAGE: Final = b'"usage":{'
-"""How what replies took begins in a line: one of the last entries of a result, as keys are sorted. A text
-cannot hold it, as its quotes are escaped."""
-
-
-def _usage(line: bytes) -> JSON:
-    place = line.rfind(_USAGE)
-    if place < 0:
-        return None
-    try:
-        usage: JSON = _DECODER.raw_decode(line[place + len(_USAGE) - 1 :].decode())[0]
-    except (ValueError, RecursionError):
-        return None
-    return usage
-
-
-_DECODER: Final = json.JSONDecoder()
 
 
 def open_run(path: Path | str) -> PlanLog:

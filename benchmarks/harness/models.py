@@ -10,18 +10,16 @@ model. What happens to a request:
    to stream (`streaming`) is read as it streams.
 4. A transient failure is repeated after a while, as `RetryPolicy` says, and raises
    `InfrastructureError` when patience ends. A permanent one (key, model name, unsupported
-   parameter) raises `InputError`. Where the *model* failed (context exceeded, refusal,
-   content filter), the reply is an `AIMessage` without content whose
-   `response_metadata["failure"]` holds `kind`, `reason` and `detail`: it is scored as wrong,
-   and never repeated in silence.
+   parameter) raises `InputError`. Where the *model* failed (context exceeded, refusal, content
+   filter), the reply is an `AIMessage` without content whose `response_metadata["failure"]` holds
+   `kind`, `reason` and `detail`: it is scored as wrong, and never repeated in silence.
 5. Tokens are counted into the `metered()` scopes around the call.
 
 A request whose metadata names a sample (`langgraft.nodes.node`) shares its answers with
 requests of that name alone: at temperature above zero, two drafts of a search are two draws.
 
 A truncated reply (`finish_reason` `length`) is returned as it is, and so is an empty one; neither
-is kept. Streaming a wrapped model
-yields the whole reply as one chunk: a half-streamed reply could be neither repeated nor kept.
+is kept. Streaming a wrapped model yields the whole reply as one chunk: half of one could not be repeated.
 """
 
 import asyncio

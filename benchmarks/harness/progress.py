@@ -3,15 +3,18 @@
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TextIO, TypeAlias
 
-from langgraft._core.canonical import JSON
+from langgraft._core.canonical import JSON, at_path
 from langgraft._core.effects import Clock, SystemClock
+from langgraft._core.files import each_whole_line, read_bytes
 from langgraft._core.texts import in_a_line, printable
 from langgraft.benchmarks.harness.budget import in_dollars
-from langgraft.benchmarks.harness.log import PlanLog
+from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
 
 RunStatus: TypeAlias = Literal["done", "failed", "capped", "interrupted", "blocked", "waiting"]
@@ -473,17 +476,20 @@ def spending(log: PlanLogReader) -> tuple[Spent, ...]:
     Raises:
         RunDirectoryError: A log is damaged.
     """
-    named = condition_names(log.runs)
+    named, folders, paid = condition_names(log.runs), {}, False
+    if isinstance(log, PlanLog):
+        folders = {run.name: run_folder(log.path, run) for run in log.graph}
+        paid = any(log.path.glob("spent*.sqlite"))  # else no event has a price
     totals: dict[str, dict[str, list[int]]] = {name: {} for name in named.values()}
     for run in log.runs:
         found = totals[named[run.name]]
-        if isinstance(log, PlanLog):
-            _add_used(found, log.usages(run.name))
-            for billing in log.billings(run.name):
-                for node, pico in _mapping(billing.get("picodollars_by_node")).items():
-                    found.setdefault(node, [0, 0, 0])[2] += pico if isinstance(pico, int) else 0
+        if folders:
+            _add_used(found, used(folders[run.name] / "items.jsonl"))
         else:
             _add_used(found, (_mapping(each.get("usage")) for each in log.results(run.name)))
+        for event in read_events(folders[run.name] / "events.jsonl") if paid else ():
+            for node, pico in _mapping(at_path(event, "data.usage.picodollars_by_node")).items():
+                found.setdefault(node, [0, 0, 0])[2] += whole_number(pico)
     return tuple(
         Spent(condition, node, calls, tokens, in_dollars(pico) if pico else None)
         for condition, nodes in totals.items()
@@ -508,3 +514,24 @@ def _add_used(found: dict[str, list[int]], usages: Iterable[Mapping[str, Any]]) 
                 sums = found.setdefault(node, [0, 0, 0])
                 sums[0] += max(of_node, 0)
                 sums[1] += max(used, 0)
+
+
+_USAGE: Final = b'"usage":{'
+"""How what replies took begins in a line: one of the last entries of a result, as keys are sorted. A text
+cannot hold it, as its quotes are escaped."""
+_DECODER: Final = json.JSONDecoder()
+
+
+def used(items: Path) -> Iterator[Mapping[str, JSON]]:
+    """Yield what the replies behind each committed item took, where its result says it under `usage`.
+
+    Nothing else of the items is read: a status of thousands of runs asks for it.
+
+    Args:
+        items: An `items.jsonl`.
+    """
+    for line in each_whole_line(read_bytes(items)) if items.exists() else ():
+        place = line.rfind(_USAGE)
+        if place >= 0:
+            with suppress(ValueError, RecursionError):
+                yield _mapping(_DECODER.raw_decode(line[place + len(_USAGE) - 1 :].decode())[0])

@@ -14,19 +14,18 @@ from typing import Final
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import RunDirectoryError
 from langgraft._core.files import atomic_write, read_bytes, whole_lines
+from langgraft._core.untrusted import load_yaml
 from langgraft.benchmarks.harness.log import (
+    ANEW,
     REDO,
     LogContent,
     PlanLog,
     fold_log,
-    plan_digest,
     read_deltas,
     read_earlier,
     read_events,
     read_json,
     read_log,
-    read_plan_fields,
-    registered,
     run_folder,
     start_deltas,
 )
@@ -278,6 +277,42 @@ def _verify_spec(run: PlannedRun, path: Path, expected: Mapping[str, JSON]) -> I
         yield Finding(path, "the bank the run started from no longer comes out of its source's log")
     if found.get("read") != expected.get("read"):
         yield Finding(path, "a log that the run read has changed since")
+
+
+# What a directory was started with -------------------------------------------------------------
+
+
+def read_plan_fields(out: Path) -> Mapping[str, JSON]:
+    """Read the fields of the plan that a run directory was started with.
+
+    Raises:
+        RunDirectoryError: The file cannot be read or is no YAML.
+    """
+    path = out / "plan.yaml"
+    try:
+        plan = load_yaml(read_bytes(path).decode())
+    except ValueError as error:
+        raise RunDirectoryError(f"is damaged: {error}; {ANEW}", path=path) from error
+    return plan if isinstance(plan, dict) else {}
+
+
+def plan_digest(out: Path) -> str:
+    """Return the digest of the plan that stands in `plan.yaml`.
+
+    Raises:
+        RunDirectoryError: The file cannot be read or holds no plan.
+    """
+    try:
+        return digest(read_plan_fields(out))
+    except (TypeError, ValueError) as error:
+        msg = f"is damaged: {error}; {ANEW}"
+        raise RunDirectoryError(msg, path=out / "plan.yaml") from error
+
+
+def registered(resolved: Mapping[str, JSON]) -> str | None:
+    """Return the digest of the hypotheses of a resolved plan; `None`: it registers none."""
+    hypotheses = resolved.get("hypotheses")
+    return digest(hypotheses) if hypotheses else None
 
 
 # What a run is held to, also before it is gone on with ------------------------------------------

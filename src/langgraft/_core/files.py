@@ -121,6 +121,14 @@ def whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n") + 1]
 
 
+def each_whole_line(data: bytes) -> Iterator[bytes]:
+    """Yield the lines that end, without their breaks, one at a time: there may be millions."""
+    start = 0
+    while (end := data.find(b"\n", start)) >= 0:
+        yield data[start:end]
+        start = end + 1
+
+
 def user_cache_dir() -> Path:
     """Return the user's folder of caches, where MLE-bench keeps its data too (as `appdirs` has it)."""
     if sys.platform == "win32":

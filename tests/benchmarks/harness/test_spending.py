@@ -16,10 +16,10 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.harness.budget import SPENT, CallBudget, Price, read_spent
-from langgraft.benchmarks.harness.log import PlanLog
+from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.plans import prepare
-from langgraft.benchmarks.harness.progress import spending
+from langgraft.benchmarks.harness.progress import spending, used
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSession, RunSpec
 from langgraft.benchmarks.harness.usage import metered
@@ -154,5 +154,7 @@ async def test_spending_when_results_say_nothing_is_empty(tmp_path: Path) -> Non
 async def test_usages_when_texts_look_like_them_are_those_of_the_results(out: Path) -> None:
     """What is read of a line without the rest of it is what the whole line holds."""
     log = PlanLog(out)
-    for run in log.runs:
-        assert list(log.usages(run.name)) == [each["usage"] for each in log.results(run.name)]
+    for run in log.graph:
+        assert list(used(run_folder(log.path, run) / "items.jsonl")) == [
+            each["usage"] for each in log.results(run.name)
+        ]
