@@ -98,7 +98,7 @@ class Plan(BaseModel):
     """Most bytes of a reply; more is a failed call. It decides no result."""
     replay: Path | None = Field(default=None, exclude=True)
     """Kept replies of a real model, or a run directory that has some: the plan is answered from them
-    alone, without a key and without a network. Begun from the folder that the command is given in."""
+    alone, without a key and without a network. A relative path begins where the command is given."""
     cache_bytes: int = Field(default=MOST_KEPT, gt=0, exclude=True)
     """Most bytes of the file of kept replies; what is new is no longer kept then."""
     caps: Caps = Field(default=Caps(), exclude=True)

@@ -67,7 +67,7 @@ def write(
     say(f"{out}: {written:,} replies")
     if left:
         complain(
-            f"{left:,} left out: their requests are not kept (replies of before 0.1), or they hold the"
+            f"{left:,} left out: their requests are not kept (older replies), or they hold the"
             " value of a variable of this shell that is named …_KEY, …_TOKEN, …_SECRET or …_PASSWORD"
         )
 
