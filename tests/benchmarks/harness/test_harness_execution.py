@@ -438,3 +438,23 @@ async def test_plan_when_the_clock_jumps_then_neither_items_nor_deadlines_notice
     events = read_events(next((tmp_path / "jumped").glob("runs/*/events.jsonl")))
     seconds = [event["seconds"] for event in events if event["event"] == "item"]
     assert all(0 <= each < abs(jump) for each in seconds)
+
+
+async def test_plan_when_its_directory_goes_away_then_nothing_is_written_in_its_place(
+    tmp_path: Path,
+) -> None:
+    """A run that starts when the disk is gone is not begun anew beside it."""
+    out, away, plan = tmp_path / "out", tmp_path / "away", chain_plan(items=2, probes=())
+
+    class Mover(NoProgress):
+        def report(self, event: ProgressEvent) -> None:
+            if (event.kind, event.run) == ("run", "1/first"):
+                out.rename(away)
+
+    with pytest.raises(RunDirectoryError, match="out: is gone: mount its disk or put it back"):
+        await run_chain(out, plan, progress=Mover(), concurrency=1)
+    assert not out.exists()
+    away.rename(out)
+    await run_chain(out, plan)
+    await run_chain(tmp_path / "whole", plan)
+    assert log_bytes(out) == log_bytes(tmp_path / "whole")
