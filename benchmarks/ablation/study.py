@@ -214,6 +214,13 @@ class AblationStudy(Study[AblationPlan]):
         del runs
         return reach_of(plan)
 
+    @override
+    def went_well(self, result: Mapping[str, JSON]) -> bool | None:
+        """Say whether an attempt solved its task."""
+        found = result.get("solved")
+        return found if isinstance(found, bool) else None
+
+    @override
     def report(self, plan: AblationPlan, log: PlanLogReader, out: Path) -> Report:
         """Write the verdict page and its tables."""
         from langgraft.benchmarks.ablation.report import write_report  # noqa: PLC0415  ([bench])

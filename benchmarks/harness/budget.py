@@ -268,6 +268,18 @@ def _exceeded(name: str, had: int, more: int, most: int) -> str:
     )
 
 
+def read_all_spent(out: Path) -> dict[str, float] | None:
+    """Return what was spent on a run directory, by shards too; `None` if nothing was counted.
+
+    Raises:
+        InputError: A file cannot be read.
+    """
+    found = [read_spent(path) for path in sorted(out.glob(f"{Path(SPENT).stem}*.sqlite"))]
+    counted = [each for each in found if each is not None]
+    names = counted[0] if counted else ()
+    return {name: sum(each[name] for each in counted) for name in names} or None
+
+
 def read_spent(path: Path) -> dict[str, float] | None:
     """Return what a file says was spent; `None` if there is none.
 

@@ -300,7 +300,7 @@ class Exchange:
         self.delay = delay or 0.0
         self._reason = failure.reason
         for meter in self._meters:
-            meter.count_failure(failure.reason, wait=self.delay)
+            meter.count_failure(failure.reason, wait=self.delay, detail=failure.detail)
         if failure.kind is FailureKind.MODEL_BEHAVIOR:
             self._accept(failure_reply(failure), tokens=tokens or TokenCounts())
         elif failure.kind is FailureKind.PROVIDER_PERMANENT:
@@ -308,7 +308,7 @@ class Exchange:
         elif delay is None:
             attempts = f"{self._attempts} attempt{'s' if self._attempts > 1 else ''}"
             what = f"gave no answer in {attempts} ({failure.reason})"
-            raise InfrastructureError(self._message(what, failure)) from error
+            raise InfrastructureError(self._message(what, failure), reason=failure.reason) from error
         else:
             told = self._message(f"failed ({failure.reason})", failure)
             _logger.warning("%s; asking again in %.1f s", told, delay)

@@ -102,13 +102,17 @@ class RunStream:
         self._log = LogWriter(self.folder / "items.jsonl", content)
         self._events = EventWriter(self.folder / "events.jsonl", clock)
         self._events.write_opened(self.committed, content.tail)
+        self._finished = False
 
-    def commit(self, outcome: ItemOutcome, seconds: float) -> None:
-        """Commit the next item with its deltas.
+    def commit(
+        self, outcome: ItemOutcome, seconds: float, success: bool | None = None
+    ) -> Mapping[str, JSON]:
+        """Commit the next item with its deltas, and return what its event holds.
 
         Args:
             outcome: What the item gave.
             seconds: How long it took.
+            success: Whether it went well, for those who watch.
 
         Raises:
             StudyError: The outcome cannot be kept: it is no canonical JSON, its deltas do not
@@ -129,9 +133,11 @@ class RunStream:
             "index": index,
             "item_id": item_id,
             "seconds": seconds,
+            **({} if success is None else {"success": success}),
             "data": outcome.events,
         }
         self._events.write("item", fields)
+        return fields
 
     def _apply(self, deltas: tuple[MemoryDelta, ...]) -> None:
         if self.run.spec.frozen and any(deltas):
@@ -141,9 +147,9 @@ class RunStream:
             for change in delta:
                 self._bank.apply(change)
 
-    def note(self, kind: str, text: str) -> None:
+    def note(self, kind: str, text: str, reason: str = "") -> None:
         """Write an event that commits nothing."""
-        self._events.write(kind, {"text": text})
+        self._events.write(kind, {"text": text, **({"reason": reason} if reason else {})})
 
     def finish(self) -> None:
         """Mark the run as done.
@@ -154,10 +160,14 @@ class RunStream:
         done: dict[str, JSON] = {"items": self.committed, "sha256": self._log.sha256}
         atomic_write(self.folder / "DONE.json", f"{canonical_json(done)}\n".encode())
         self._events.write("done", {"items": self.committed})
+        self._finished = True
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files; of a run that is not done it is noted that nobody works on it now."""
         self._log.close()
+        if not self._finished:
+            with contextlib.suppress(RunDirectoryError):  # a full disk is told of elsewhere
+                self._events.write("closed", {"committed": self.committed})
         self._events.close()
 
 
@@ -460,18 +470,22 @@ class _Execution:
                 ended = await window[0]
                 if ended is None:  # nor do those after it start any more
                     break
-                await in_thread(self._commit, *ended, place)
+                told = await in_thread(self._commit, *ended, place)
                 window.popleft()
-                self._report("item", text=item_id)
+                self._report("item", text=item_id, data=told)
                 self._on_commit(self._stream.committed)
         finally:
             for task in window:
                 task.cancel()
             await asyncio.gather(*window, return_exceptions=True)
 
-    def _commit(self, outcome: ItemOutcome, seconds: float, place: BankPlace) -> None:
-        self._stream.commit(outcome, seconds)
+    def _commit(
+        self, outcome: ItemOutcome, seconds: float, place: BankPlace
+    ) -> Mapping[str, JSON]:
+        well = self._shared.prepared.study.went_well(outcome.result)
+        told = self._stream.commit(outcome, seconds, well)
         _remove_work(place, [self._stream.committed - 1])
+        return told
 
     def _may_start(self, under_way: int) -> bool:
         left = self._run.length - self._stream.committed - under_way
@@ -515,17 +529,21 @@ class _Execution:
         # Items before the failing one are committed, so the failing one is the next.
         item_id = self._run.spec.item_ids[self._stream.committed]
         message = f"item {item_id!r}: {error}"
-        self._stream.note("failed", message)
-        self._report("failed", text=message)
+        reason = getattr(error, "reason", "") or type(error).__name__
+        self._stream.note("failed", message, reason)
+        self._report("failed", text=message, data={"reason": reason, "text": message})
         status: RunStatus = "capped" if isinstance(error, BudgetExceededError) else "failed"
         return self._outcome(status, message)
 
     def _outcome(self, status: RunStatus, message: str = "") -> RunOutcome:
         return RunOutcome(self._run.name, status, self._stream.committed, self._run.length, message)
 
-    def _report(self, kind: EventKind, text: str = "") -> None:
+    def _report(
+        self, kind: EventKind, text: str = "", data: Mapping[str, JSON] | None = None
+    ) -> None:
+        done, planned = self._stream.committed, self._run.length
         self._shared.progress.report(
-            ProgressEvent(kind, self._run.name, self._stream.committed, self._run.length, text)
+            ProgressEvent(kind, self._run.name, done, planned, text, data or {})
         )
 
 

@@ -3,12 +3,14 @@
 import json
 import sys
 from collections import Counter
-from dataclasses import dataclass
-from typing import Literal, Protocol, TextIO, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Protocol, TextIO, TypeAlias
 
 from langgraft._core.canonical import JSON
 from langgraft._core.effects import Clock, SystemClock
-from langgraft._core.texts import printable
+from langgraft._core.texts import in_a_line, printable
+from langgraft.benchmarks.harness.budget import in_dollars
 
 RunStatus: TypeAlias = Literal["done", "failed", "capped", "interrupted", "blocked", "waiting"]
 """`done`; `failed` by infrastructure; `capped` by a budget; `interrupted` on request;
@@ -86,6 +88,8 @@ class ProgressEvent:
     """Items of the run, or of the plan."""
     text: str = ""
     """The item committed, the reason of a failure, the status of a run, the summary."""
+    data: Mapping[str, JSON] = field(default_factory=dict)
+    """Of an item, and of a failure: what `events.jsonl` holds of it."""
 
 
 class Progress(Protocol):
@@ -110,30 +114,93 @@ class NoProgress:
         """Leave the terminal as it was."""
 
 
-class JsonProgress:
-    """One JSON object a line for each event, in ASCII, which steers no terminal."""
+@dataclass(slots=True)
+class Counts:
+    """What is counted of a run, of several, or of a plan; taken from events, which others may have written."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    planned: int = 0
+    done: int = 0
+    """Committed items."""
+    scored: int = 0
+    """Of those counted here, items that went well or did not."""
+    successes: int = 0
+    calls: int = 0
+    """Asked of models, failed ones included, for committed items."""
+    tokens: int = 0
+    """Sent and replied."""
+    picodollars: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    """Failed calls, and items that could not be done, by the short name of the reason."""
+    examples: dict[str, str] = field(default_factory=dict)
+    """What was last said of each of them."""
 
-    def report(self, event: ProgressEvent) -> None:
-        """Write the event."""
-        row: dict[str, JSON] = {
-            "event": event.kind,
-            "run": event.run,
-            "done": event.done,
-            "total": event.total,
-            "text": event.text,
-        }
-        self._stream.write(json.dumps(row, sort_keys=True, separators=(",", ":")) + "\n")
-        self._stream.flush()
+    def take_item(self, event: Mapping[str, Any]) -> None:
+        """Count what a committed item took."""
+        success = event.get("success")
+        self.scored += isinstance(success, bool)
+        self.successes += success is True
+        usage = _mapping(_mapping(event.get("data")).get("usage"))
+        self.calls += whole_number(usage.get("attempts"))
+        self.tokens += whole_number(usage.get("prompt_tokens")) + whole_number(usage.get("completion_tokens"))
+        self.picodollars += whole_number(usage.get("picodollars"))
+        for reason, count in _mapping(usage.get("failures")).items():
+            self.errors[reason] += whole_number(count)
+        for reason, said in _mapping(usage.get("failures_told")).items():
+            self.examples[reason] = str(said)
 
-    def close(self) -> None:
-        """Leave the stream open; it is the caller's."""
+    def take_failure(self, event: Mapping[str, Any]) -> None:
+        """Count an item that could not be done."""
+        reason = str(event.get("reason") or "failed")
+        self.errors[reason] += 1
+        self.examples[reason] = str(event.get("text", ""))
+
+    @property
+    def score(self) -> str:
+        """How many items went well, as a count; nothing where none was scored."""
+        return f"{self.successes} of {self.scored}" if self.scored else ""
+
+    @property
+    def dollars(self) -> str:
+        """Money; nothing where no price is known."""
+        return f"{in_dollars(self.picodollars):,.2f}" if self.picodollars else ""
+
+    def spend(self) -> str:
+        """Return what was asked of models in words; nothing where it was nothing."""
+        if not self.calls:
+            return ""
+        money = f", {self.dollars} dollars" if self.picodollars else ""
+        return f"{self.calls:,} calls, {self.tokens:,} tokens{money}"
+
+    def line(self, left: float | None, *more: str) -> str:
+        """Return all of it in one line.
+
+        Args:
+            left: Seconds until the end, by estimate; `None` if it cannot be told.
+            more: What is to stand after the items.
+        """
+        share = f"{self.done / self.planned:.0%}" if self.planned else "100%"
+        parts = [f"{self.done}/{self.planned} items ({share})", *more]
+        if left is not None and self.done < self.planned:
+            parts.append(f"about {format_seconds(left)} left")
+        errors = ", ".join(f"{count} {reason}" for reason, count in self.errors.most_common(5))
+        return "; ".join(each for each in (", ".join(parts), self.spend(), errors) if each)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def whole_number(value: object) -> int:
+    """Return a number of something that an event tells; 0 for what is none."""
+    return value if type(value) is int and 0 < value < _MOST else 0
+
+
+_MOST: Final = 10**24
+"""Picodollars, too: whoever tells more than a million million dollars tells nothing."""
 
 
 class Tally:
-    """Counts items of the whole plan and estimates the time left.
+    """Counts what happens in a plan that this process runs, and estimates the time left.
 
     Args:
         clock: Where the time comes from.
@@ -143,39 +210,81 @@ class Tally:
         self._clock = clock
         self._since = clock.monotonic()
         self._found = 0
-        self.done = 0
-        self.total = 0
-        self.failures = 0
+        self.all = Counts()
+        self.under_way: dict[str, Counts] = {}
+        """By the names of runs."""
 
     def count(self, event: ProgressEvent) -> None:
         """Take an event into account."""
         match event.kind:
             case "plan":
                 self._since = self._clock.monotonic()
-                self._found = self.done = event.done
-                self.total = event.total
+                self._found = event.done
+                self.all = Counts(planned=event.total, done=event.done)
+            case "run":
+                self.under_way[event.run] = Counts(planned=event.total)
+            case "run_end":
+                self.under_way.pop(event.run, None)
             case "item":
-                self.done += 1
+                self.all.done += 1
+                self.all.take_item(event.data)
+                if run := self.under_way.get(event.run):
+                    run.done = event.done
+                    run.take_item(event.data)
             case "failed":
-                self.failures += 1
+                self.all.take_failure(event.data)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the plan was taken up."""
+        return self._clock.monotonic() - self._since
 
     def seconds_left(self) -> float | None:
         """Estimate the seconds until the end from the items of this process alone."""
-        fresh = self.done - self._found
-        if not fresh:
-            return None
-        return (self._clock.monotonic() - self._since) / fresh * (self.total - self.done)
+        fresh = self.all.done - self._found
+        return self.seconds / fresh * (self.all.planned - self.all.done) if fresh else None
 
     def line(self) -> str:
         """Return the state in one line."""
-        share = f"{self.done / self.total:.0%}" if self.total else "100%"
-        left = self.seconds_left()
-        parts = [f"{self.done}/{self.total} items ({share})"]
-        if left is not None and self.done < self.total:
-            parts.append(f"about {format_seconds(left)} left")
-        if self.failures:
-            parts.append(f"{self.failures} failed")
-        return ", ".join(parts)
+        return self.all.line(self.seconds_left())
+
+
+class JsonProgress:
+    """One JSON object a line for each event, in ASCII, which steers no terminal.
+
+    Args:
+        stream: Where to write.
+        clock: Where the time comes from.
+    """
+
+    def __init__(self, stream: TextIO, clock: Clock | None = None) -> None:
+        self._stream = stream
+        self._tally = Tally(clock or SystemClock())
+
+    def report(self, event: ProgressEvent) -> None:
+        """Write the event, and what was spent and failed in the plan until then."""
+        self._tally.count(event)
+        row: dict[str, JSON] = {
+            "event": event.kind,
+            "run": event.run,
+            "done": event.done,
+            "total": event.total,
+            "text": event.text,
+        }
+        if event.kind in {"item", "failed", "end"}:
+            spent, left = self._tally.all, self._tally.seconds_left()
+            row |= {
+                "calls": spent.calls,
+                "tokens": spent.tokens,
+                "dollars": in_dollars(spent.picodollars),
+                "errors": dict(spent.errors),
+                "seconds_left": None if left is None else round(left, 1),
+            }
+        self._stream.write(json.dumps(row, sort_keys=True, separators=(",", ":")) + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Leave the stream open; it is the caller's."""
 
 
 def format_seconds(seconds: float) -> str:
@@ -193,7 +302,7 @@ class PlainProgress:
 
     Args:
         stream: Where to write.
-        every: Seconds between two counts.
+        every: Seconds between two counts; they become more the longer it takes, a hundredth of it.
         clock: Where the time comes from.
     """
 
@@ -211,7 +320,9 @@ class PlainProgress:
             self._write(f"{event.run}: {event.text}")
         elif event.kind == "end":
             self._write(event.text)
-        elif event.kind == "plan" or self._clock.monotonic() - self._last >= self._every:
+        elif event.kind == "plan" or self._clock.monotonic() - self._last >= max(
+            self._every, self._tally.seconds / 100
+        ):
             self._last = self._clock.monotonic()
             self._write(self._tally.line())
 
@@ -223,8 +334,12 @@ class PlainProgress:
         """Leave the stream open; it is the caller's."""
 
 
+_SHOWN: Final = 6
+"""Runs under way that a terminal shows."""
+
+
 class BarProgress:
-    """A bar on a terminal, with the runs under way and the time left.
+    """A bar on a terminal for the plan, and one for each of a few runs under way.
 
     Args:
         stream: The terminal.
@@ -233,38 +348,48 @@ class BarProgress:
 
     def __init__(self, stream: TextIO, clock: Clock | None = None) -> None:
         from rich.console import Console  # noqa: PLC0415 - only a terminal needs rich
-        from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
+        from rich.progress import BarColumn, Progress, TaskID, TextColumn  # noqa: PLC0415
 
         self._tally = Tally(clock or SystemClock())
-        self._running: dict[str, None] = {}
+        self._runs: dict[str, TaskID] = {}
         self._bar = Progress(
             BarColumn(bar_width=30),
             TextColumn("{task.fields[state]}", markup=False),
-            TextColumn("{task.fields[runs]}", style="dim", markup=False),
+            TextColumn("{task.fields[run]}", style="dim", markup=False),
             console=Console(file=stream, markup=False, highlight=False),
         )
-        self._task = self._bar.add_task("items", total=None, state="", runs="")
+        self._task = self._bar.add_task("items", total=None, state="", run="")
         self._bar.start()
 
     def report(self, event: ProgressEvent) -> None:
-        """Redraw the bar."""
+        """Redraw the bars."""
         self._tally.count(event)
         match event.kind:
-            case "run":
-                self._running[event.run] = None
-            case "run_end":
-                self._running.pop(event.run, None)
             case "failed" | "note":
                 self._bar.console.print(printable(f"{event.run}: {event.text}"))
             case "end":
                 self._bar.console.print(printable(event.text))
-        self._bar.update(
-            self._task,
-            completed=self._tally.done,
-            total=self._tally.total,
-            state=self._tally.line(),
-            runs=printable(next(reversed(self._running), "")),
-        )
+        self._draw(self._task, self._tally.all, self._tally.line())
+        self._choose_runs()
+        if event.run in self._runs:
+            counts = self._tally.under_way[event.run]
+            self._draw(self._runs[event.run], counts, counts.line(None))
+
+    def _choose_runs(self) -> None:
+        """Show the runs that are longest under way, as far as there is room."""
+        for name in [each for each in self._runs if each not in self._tally.under_way]:
+            self._bar.remove_task(self._runs.pop(name))
+        for name, counts in self._tally.under_way.items():
+            if len(self._runs) == _SHOWN:
+                break
+            if name not in self._runs:
+                told = in_a_line(name, 60)
+                self._runs[name] = self._bar.add_task(name, total=None, state="", run=told)
+                self._draw(self._runs[name], counts, counts.line(None))
+
+    def _draw(self, task: Any, counts: Counts, state: str) -> None:
+        told = printable(state)
+        self._bar.update(task, completed=counts.done, total=counts.planned, state=told)
 
     def close(self) -> None:
         """Stop the bar and show the cursor again."""

@@ -408,6 +408,11 @@ class Study(ABC, Generic[PlanT]):
         msg = f"a log of the study {self.name!r} cannot be exported: {self.no_conversations}"
         raise PlanError(msg)
 
+    def went_well(self, result: Mapping[str, JSON]) -> bool | None:
+        """Say whether an item went well, for people who watch; `None` where it is none to be scored."""
+        found = result.get("success")
+        return found if isinstance(found, bool) else None
+
     def try_out(
         self, plan: PlanT, runs: Sequence[RunSpec], *, concurrency: int | None = None
     ) -> "Iterator[Checked]":

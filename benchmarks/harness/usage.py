@@ -132,6 +132,7 @@ class UsageMeter:
         self._billed = TokenCounts()
         self._cost = 0
         self._failures: Counter[str] = Counter()
+        self._told: dict[str, str] = {}
         self._waited = 0.0
         self._calls: list[JSON] = []
         self._embedded: Counter[str] = Counter()
@@ -186,10 +187,12 @@ class UsageMeter:
                 cost = tokens if place == len(ids) else TokenCounts()
                 self._calls.append([name, reason, cost.prompt, cost.completion])
 
-    def count_failure(self, reason: str, *, wait: float = 0.0) -> None:
-        """Count a failed attempt and the seconds waited after it."""
+    def count_failure(self, reason: str, *, wait: float = 0.0, detail: str = "") -> None:
+        """Count a failed attempt, the seconds waited after it, and keep what was last said of such."""
         with self._lock:
             self._failures[reason] += 1
+            if detail:
+                self._told[reason] = detail
             self._waited += wait
 
     def count_embedded(self, texts: int, characters: int) -> None:
@@ -220,6 +223,7 @@ class UsageMeter:
                 "cache_hits": self._hits,
                 "failures": dict(sorted(self._failures.items())),
                 "waited_seconds": round(self._waited, 3),
+                **({"failures_told": dict(self._told)} if self._told else {}),
                 **self._billed.as_json(),
                 **({"picodollars": self._cost} if self._cost else {}),
                 **calls,

@@ -128,6 +128,13 @@ class MleStudy(Study[MlePlan]):
         return {**found, "left_out": list(left_out(plan))} if plan.only_prepared else found
 
     @override
+    def went_well(self, result: Mapping[str, JSON]) -> bool | None:
+        """Say whether what was submitted won a medal."""
+        report = result.get("report")
+        found = report.get("any_medal") if isinstance(report, Mapping) else None
+        return found if isinstance(found, bool) else None
+
+    @override
     def packages(self, plan: MlePlan) -> tuple[str, ...]:
         """Name what retrieval and grades are computed with."""
         return ("bm25s", "numpy", "pandas", "scikit-learn")

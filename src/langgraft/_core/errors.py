@@ -163,7 +163,15 @@ class ActionFormatError(LanggraftError):
 
 
 class InfrastructureError(LanggraftError):
-    """Something other than the model failed (network, sandbox, disk)."""
+    """Something other than the model failed (network, sandbox, disk).
+
+    Attributes:
+        reason: Short name of the reason, such as `rate_limit`; empty where it has none.
+    """
+
+    def __init__(self, message: str, *, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class SandboxFailureError(InfrastructureError):

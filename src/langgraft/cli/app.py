@@ -459,6 +459,30 @@ def status(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
 
 
 @app.command()
+def watch(
+    directory: DirectoryArgument,
+    *,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The page to write; a browser that shows it loads it anew by itself.",
+            show_default="watch.html in DIR",
+        ),
+    ] = None,
+    no_page: Annotated[
+        bool, typer.Option("--no-page", help="Write no page; only lines in the terminal.")
+    ] = False,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 5.0,
+) -> None:
+    """Follow a plan that runs, here or on other machines, until it ends: a page, and lines here."""
+    from langgraft.cli import listing  # noqa: PLC0415
+
+    if not listing.watch(directory, page=page, with_page=not no_page, every=every):
+        raise typer.Exit(EXIT_FAILED)
+
+
+@app.command()
 def report(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
     """Verify a run directory, finished or not, and write its report."""
     from langgraft.cli import running  # noqa: PLC0415
@@ -566,9 +590,9 @@ def tree(
     json: JsonOption = False,
 ) -> None:
     """Draw a tree search as one HTML page: every program, its score, and all there is of it."""
-    from langgraft.cli.tree import write  # noqa: PLC0415
+    from langgraft.cli.competitions import draw_tree  # noqa: PLC0415
 
-    write(
+    draw_tree(
         journal,
         out=out,
         task=task,

@@ -1,22 +1,26 @@
-"""Commands that only show: `plans`, `preview`, `status`, `verify`."""
+"""Commands that only show: `plans`, `preview`, `status`, `watch`, `verify`."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import PlanError
+from langgraft._core.effects import SystemClock
+from langgraft._core.errors import MissingExtraError, PlanError
+from langgraft._core.files import atomic_write
 from langgraft.benchmarks.harness.budget import (
-    SPENT,
     in_dollars,
     price_of,
-    read_spent,
+    read_all_spent,
     shipped_prices,
 )
 from langgraft.benchmarks.harness.log import PlanLog
+from langgraft.benchmarks.harness.progress import format_seconds
 from langgraft.benchmarks.harness.study import SIMULATED
-from langgraft.cli.printing import say, show_table, write_json
+from langgraft.benchmarks.harness.watching import PlanWatch, groups_of
+from langgraft.cli.printing import complain, say, show_table, write_json
 
 if TYPE_CHECKING:  # `status` is light
     from langgraft.benchmarks.harness.plans import PreparedPlan
@@ -52,15 +56,9 @@ def show_preview(prepared: "PreparedPlan[Any]", *, as_json: bool) -> None:
     runs: Counter[tuple[str, str]] = Counter()
     items: Counter[tuple[str, str]] = Counter()
     calls: Counter[tuple[str, str]] = Counter()
-    several = len({run.spec.factors.get("agent") for run in prepared.outline}) > 1
+    groups = groups_of(run.spec for run in prepared.outline)
     for run in prepared.outline:
-        factors = run.spec.factors
-        condition = factors.get("condition", factors.get("memory", ""))
-        if several:
-            condition = f"{factors.get('agent')}/{condition}"
-        if "pair" in factors:
-            condition = f"{factors['pair']}/{condition}"
-        group = (str(condition), str(factors.get("kind", factors.get("phase", ""))))
+        group = groups[run.name]
         runs[group] += 1
         items[group] += run.length
         calls[group] += prepared.study.most_calls(prepared.plan, run.spec)
@@ -75,8 +73,8 @@ def show_preview(prepared: "PreparedPlan[Any]", *, as_json: bool) -> None:
     )
     if as_json:
         names = ("condition", "kind", "runs", "items", "most_model_calls")
-        groups: list[JSON] = [dict(zip(names, row, strict=True)) for row in rows]
-        shown: dict[str, JSON] = {"groups": groups, "total": list(total), "notes": list(notes)}
+        told: list[JSON] = [dict(zip(names, row, strict=True)) for row in rows]
+        shown: dict[str, JSON] = {"groups": told, "total": list(total), "notes": list(notes)}
         write_json({"plan": dict(prepared.resolved), **shown})
         return
     columns = ("condition", "kind", "runs", "items", "model calls ≤")
@@ -132,7 +130,7 @@ def show_status(directory: Path, *, as_json: bool) -> None:
     """Show how far each run of a directory is."""
     log = PlanLog(directory)
     progress = log.progress()
-    spent = read_spent(directory / SPENT)
+    spent = read_all_spent(directory)
     if as_json:
         runs: list[JSON] = [
             {"run": run.name, "id": run.id, "done": run.done, "planned": run.planned}
@@ -150,6 +148,76 @@ def show_status(directory: Path, *, as_json: bool) -> None:
     if spent is not None:
         money = f", {spent['dollars']:,.2f} dollars" if spent["dollars"] else ""
         say(f"asked of real models: {spent['calls']:,} calls, {spent['tokens']:,} tokens{money}")
+
+
+def watch(directory: Path, *, page: Path | None, with_page: bool, every: float) -> bool:
+    """Follow a plan until it ends: a line whenever something is new, and the page at every look.
+
+    Args:
+        directory: Its run directory; others write to it.
+        page: The page to write; `None`: `watch.html` in the directory.
+        with_page: Whether one is written.
+        every: Seconds between two looks.
+
+    Returns:
+        Whether the plan is done; else nobody works on it any more.
+
+    Raises:
+        RunDirectoryError: It is no run directory, is damaged, or the page cannot be written.
+    """
+    clock, told, problems = SystemClock(), "", set[tuple[str, str]]()
+    seen = PlanWatch(directory, clock)
+    target = (page or directory / "watch.html") if with_page else None
+    while True:
+        seen.look()
+        ended = seen.complete or seen.stopped
+        if target is not None:
+            target = _write_page(target, seen, None if ended else every)
+        if not told and target is not None:
+            say(f"page: {target.absolute()}")
+        for run in seen.runs:
+            if run.problem and (run.run.name, run.problem) not in problems:
+                problems.add((run.run.name, run.problem))
+                say(f"{run.run.name}: {run.problem}")
+        if (line := seen.line()) != told:
+            told = line
+            say(f"{time.strftime('%H:%M:%S')} {line}")
+        if ended:
+            break
+        time.sleep(every)
+    rows = [
+        (g.condition, g.kind, f"{g.states['done']}/{g.states.total()}",
+         f"{g.counts.done}/{g.counts.planned}", g.counts.score, g.counts.spend())
+        for g in seen.groups.values()
+    ]  # fmt: skip
+    show_table("Conditions", ("condition", "kind", "runs", "items", "successes", "spent"), rows)
+    if not seen.complete:
+        say("no run is under way; `langgraft run` with the same plan and directory goes on")
+    return seen.complete
+
+
+def _write_page(target: Path, seen: PlanWatch, every: float | None) -> Path | None:
+    """Write the page of a plan, which is loaded anew after a while; `None` where that cannot be done."""
+    from langgraft.benchmarks.reporting.pages import environment  # noqa: PLC0415  ([bench])
+
+    try:
+        template = environment(moment=_moment, duration=format_seconds).get_template(
+            "watch.html.jinja"
+        )
+    except MissingExtraError as error:
+        complain(f"no page: {error}")
+        return None
+    text = template.render(watch=seen, every=every, now=time.time(), title=seen.title)
+    atomic_write(target, f"{text}\n".encode())
+    return target
+
+
+def _moment(seconds: float) -> str:
+    """Write a moment, in seconds since the epoch, as UTC."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
+    except (ValueError, OverflowError, OSError):  # a line of others
+        return "?"
 
 
 def show_findings(directory: Path, *, as_json: bool) -> bool:

@@ -82,7 +82,7 @@ def test_tally_when_failures_happen_then_they_are_counted() -> None:
     assert tally.line() == "0/0 items (100%)"
     tally.count(ProgressEvent("plan", "", 0, 4))
     tally.count(ProgressEvent("failed", "run", 0, 4))
-    assert tally.line() == "0/4 items (0%), 1 failed"
+    assert tally.line() == "0/4 items (0%); 1 failed"
 
 
 async def test_bar_when_plan_runs_then_ends_with_all_items(tmp_path: Path) -> None:
