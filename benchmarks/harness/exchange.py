@@ -308,7 +308,9 @@ class Exchange:
         elif delay is None:
             attempts = f"{self._attempts} attempt{'s' if self._attempts > 1 else ''}"
             what = f"gave no answer in {attempts} ({failure.reason})"
-            raise InfrastructureError(self._message(what, failure), reason=failure.reason) from error
+            raise InfrastructureError(
+                self._message(what, failure), reason=failure.reason
+            ) from error
         else:
             told = self._message(f"failed ({failure.reason})", failure)
             _logger.warning("%s; asking again in %.1f s", told, delay)

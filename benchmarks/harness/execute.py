@@ -479,9 +479,7 @@ class _Execution:
                 task.cancel()
             await asyncio.gather(*window, return_exceptions=True)
 
-    def _commit(
-        self, outcome: ItemOutcome, seconds: float, place: BankPlace
-    ) -> Mapping[str, JSON]:
+    def _commit(self, outcome: ItemOutcome, seconds: float, place: BankPlace) -> Mapping[str, JSON]:
         well = self._shared.prepared.study.went_well(outcome.result)
         told = self._stream.commit(outcome, seconds, well)
         _remove_work(place, [self._stream.committed - 1])

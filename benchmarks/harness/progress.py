@@ -141,7 +141,9 @@ class Counts:
         self.successes += success is True
         usage = _mapping(_mapping(event.get("data")).get("usage"))
         self.calls += whole_number(usage.get("attempts"))
-        self.tokens += whole_number(usage.get("prompt_tokens")) + whole_number(usage.get("completion_tokens"))
+        self.tokens += whole_number(usage.get("prompt_tokens")) + whole_number(
+            usage.get("completion_tokens")
+        )
         self.picodollars += whole_number(usage.get("picodollars"))
         for reason, count in _mapping(usage.get("failures")).items():
             self.errors[reason] += whole_number(count)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # a log is read without them
     from langchain_core.language_models import BaseChatModel
     from langgraph.store.base import BaseStore
 
-    from langgraft.benchmarks.harness.conversations import PlayedEpisode
+    from langgraft.benchmarks.harness.conversations import Message, PlayedEpisode
 
 
 def check_server_url(url: str) -> str:
@@ -412,6 +412,14 @@ class Study(ABC, Generic[PlanT]):
         """Say whether an item went well, for people who watch; `None` where it is none to be scored."""
         found = result.get("success")
         return found if isinstance(found, bool) else None
+
+    def messages(self, kept: Path) -> "Sequence[Message]":
+        """Return what was said in an item, as the folder of files kept of it tells; here nothing.
+
+        For people to read, of studies without `episodes`.
+        """
+        del kept
+        return ()
 
     def try_out(
         self, plan: PlanT, runs: Sequence[RunSpec], *, concurrency: int | None = None

@@ -22,7 +22,6 @@ from langgraft.benchmarks.harness.progress import Counts, whole_number
 from langgraft.benchmarks.harness.study import PlannedRun, RunSpec
 
 
-
 def groups_of(runs: Iterable[RunSpec]) -> dict[str, tuple[str, str]]:
     """Return the condition and the kind of each run, by its name, as people are shown them.
 
@@ -67,7 +66,11 @@ class WatchedRun:
         """Estimate the seconds until its end from its items since it was opened."""
         if not self.fresh or self.state != "under way":
             return None
-        return max(0.0, self.last - self.opened) / self.fresh * (self.counts.planned - self.counts.done)
+        return (
+            max(0.0, self.last - self.opened)
+            / self.fresh
+            * (self.counts.planned - self.counts.done)
+        )
 
 
 @dataclass(slots=True)
@@ -169,7 +172,9 @@ class PlanWatch:
         """Read the new events of a run; say whether they go on from where they were."""
         folder = run_folder(self.out, run.run)
         try:
-            done = (folder / "DONE.json").exists()  # looked at first: no event comes after it but its own
+            done = (
+                folder / "DONE.json"
+            ).exists()  # looked at first: no event comes after it but its own
             with (folder / "events.jsonl").open("rb") as file:
                 if file.seek(0, 2) < run.read:
                     return False

@@ -71,6 +71,8 @@ from langgraft.nodes.prompts import prompt
 if TYPE_CHECKING:  # listing runs needs none of it
     from langchain_core.language_models import BaseChatModel
 
+    from langgraft.benchmarks.harness.conversations import Message
+
 CODE: Final = ("langgraft.benchmarks.mle.session",)
 """What carries out a run of any agent."""
 
@@ -133,6 +135,13 @@ class MleStudy(Study[MlePlan]):
         report = result.get("report")
         found = report.get("any_medal") if isinstance(report, Mapping) else None
         return found if isinstance(found, bool) else None
+
+    @override
+    def messages(self, kept: Path) -> "Sequence[Message]":
+        """Return what agents did that work step by step: their calls of tools, and what came of them."""
+        from langgraft.benchmarks.mle.agents.steps import messages_of  # noqa: PLC0415
+
+        return messages_of(kept)
 
     @override
     def packages(self, plan: MlePlan) -> tuple[str, ...]:

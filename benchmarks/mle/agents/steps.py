@@ -11,13 +11,17 @@ is another one, the harness's, which holds what differs between repetitions.
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from langchain_core.language_models import BaseChatModel
+from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict, override
 
 from langgraft._core.canonical import JSON, canonical_json
-from langgraft._core.files import atomic_write
+from langgraft._core.errors import InputError
+from langgraft._core.files import atomic_write, each_whole_line
+from langgraft._core.texts import in_a_line
+from langgraft.benchmarks.harness.conversations import Message
 from langgraft.benchmarks.mle.agents.base import (
     SOLUTION,
     Agent,
@@ -43,8 +47,10 @@ from langgraft.nodes.mlab.deps import MLABPrompts
 from langgraft.nodes.mlab.tools import BLOCKS
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
 from langgraft.nodes.workbench.log import (
+    MESSAGE,
     Action,
     EventLog,
+    Observation,
     StepRecord,
     log_lines,
     read_log,
@@ -263,3 +269,43 @@ class MlabAgent(StepAgent):
             **parts.arguments(place),
             **limited(section),
         )
+
+
+def messages_of(kept: Path) -> tuple[Message, ...]:
+    """Return the events that are kept of a run as messages: calls of tools, and what came of each.
+
+    Args:
+        kept: The folder of its files; of another agent's run there is nothing to tell.
+
+    Raises:
+        InputError: The file is damaged.
+    """
+    path = kept / EVENTS
+    if not path.is_file():
+        return ()
+    try:
+        events = [_EVENT.validate_json(line) for line in each_whole_line(path.read_bytes())]
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: is no list of events: {in_a_line(str(error), 200)}") from error
+    calls: dict[int, tuple[str, str, Mapping[str, JSON]]] = {}
+    told = []
+    for event in events:
+        if isinstance(event, Observation):
+            call = calls.get(-1 if event.cause is None else event.cause)
+            told.append(Message("user" if call is None else "tool", event.text, call=call))
+            continue
+        text = event.arguments.get("text")
+        said = text if isinstance(text, str) else canonical_json(event.arguments)
+        if event.source != "agent":
+            told.append(Message("user", said if event.name == MESSAGE else f"{event.name}: {said}"))
+        elif event.name == MESSAGE:
+            told.append(Message("assistant", "\n".join(filter(None, (event.thought, said)))))
+        else:
+            calls[event.id] = (str(event.id), event.name, event.arguments)
+            told.append(Message("assistant", event.thought, call=calls[event.id]))
+    return tuple(told)
+
+
+_EVENT: Final[TypeAdapter[Action | Observation]] = TypeAdapter(
+    Annotated[Action | Observation, Field(discriminator="kind")]
+)

@@ -499,12 +499,13 @@ def export(
         typer.Option(
             "--format",
             help="sft: prompt and completion, as TRL reads them; openai: chat messages;"
-            " trajectories: an object an episode, with its steps and what was recalled.",
+            " trajectories: an object an episode, with its steps and what was recalled; inspect: a"
+            " folder with an .eval file a run, for Inspect's viewer.",
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="File to write.", show_default="standard output"),
+        typer.Option(help="File to write, of inspect the folder.", show_default="standard output"),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     success: Annotated[bool, typer.Option("--success", help="Successes alone.")] = False,
@@ -530,18 +531,18 @@ def export(
         ),
     ] = True,
 ) -> None:
-    """Verify a run directory, and write its episodes as data to fine-tune a model on, as JSON lines."""
+    """Verify a run directory, and write its episodes: JSON lines to fine-tune on, or logs for Inspect."""
     from langgraft.cli import running  # noqa: PLC0415
 
+    form_of_lines = None if form == running.INSPECT else running.form_named(form)
+    chosen = running.chosen_episodes(
+        success=success, split=split, conditions=condition, domains=domain, tasks=task
+    )
+    if form_of_lines is None:
+        running.write_inspect_logs(directory, chosen, with_memory=with_memory, out=out, force=force)
+        return
     running.write_episodes(
-        directory,
-        running.form_named(form),
-        running.chosen_episodes(
-            success=success, split=split, conditions=condition, domains=domain, tasks=task
-        ),
-        with_memory=with_memory,
-        out=out,
-        force=force,
+        directory, form_of_lines, chosen, with_memory=with_memory, out=out, force=force
     )
 
 

@@ -17,7 +17,14 @@ from langgraft.benchmarks.ablation.experiment import Experiment
 from langgraft.benchmarks.ablation.running import Ablation, ablate, preview_ablation
 from langgraft.benchmarks.ablation.study import load_experiment
 from langgraft.benchmarks.harness.budget import Caps
-from langgraft.benchmarks.harness.conversations import FORMS, Choice, Form, Split, export
+from langgraft.benchmarks.harness.conversations import (
+    FORMS,
+    Choice,
+    Form,
+    Split,
+    export,
+    write_inspect,
+)
 from langgraft.benchmarks.harness.exchange import CallLimits
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import plan_budget, run_models
@@ -29,7 +36,7 @@ from langgraft.benchmarks.harness.schedule import (
     stop_on_signals,
     worth_processes,
 )
-from langgraft.benchmarks.harness.study import SIMULATED, RunSpec
+from langgraft.benchmarks.harness.study import SIMULATED, Plan, RunSpec, Study
 from langgraft.benchmarks.harness.verify import require_intact, sealed_report
 from langgraft.benchmarks.studies import read_plan
 from langgraft.cli.memory_moving import check_free
@@ -185,6 +192,9 @@ def report(directory: Path, *, as_json: bool) -> None:
 # Export ----------------------------------------------------------------------------------
 
 
+INSPECT: Final = "inspect"
+
+
 def form_named(name: str) -> Form:
     """Return a form by name.
 
@@ -194,7 +204,7 @@ def form_named(name: str) -> Form:
     for form in FORMS:
         if form == name:
             return form
-    msg = f"--format is {', '.join(FORMS[:-1])} or {FORMS[-1]}, got {name!r:.80}"
+    msg = f"--format is {', '.join(FORMS)} or {INSPECT}, got {name!r:.80}"
     raise InputError(msg)
 
 
@@ -234,11 +244,7 @@ def write_episodes(
     """
     if out is not None:
         check_free(out, force=force)
-    require_intact(directory, "nothing is exported")
-    study, plan = read_plan(directory / "plan.yaml")
-    look_here()
-    for name in study.foreign_code(plan) if with_memory else ():
-        complain(f"importing {name}, which the plan names")
+    study, plan = _read_intact(directory, with_memory=with_memory)
     made = export(study.episodes(plan, PlanLog(directory)), form, chosen, with_memory=with_memory)
     if made.empty:
         complain(f"{made.empty} of {made.episodes} episodes hold no reply to learn from")
@@ -252,6 +258,37 @@ def write_episodes(
         msg = f"--out {out}: cannot be written: {error.strerror or error}"
         raise InputError(msg) from error
     say(f"{out}: {len(made.lines)} lines of {made.episodes} episodes")
+
+
+def write_inspect_logs(
+    directory: Path, chosen: Choice, *, with_memory: bool, out: Path | None, force: bool
+) -> None:
+    """Verify a log, and write it for Inspect's viewer: a folder with a file a run.
+
+    Raises:
+        InputError: The log is damaged, nothing is chosen, no folder is named, or it is not empty.
+    """
+    if out is None:
+        raise InputError("--format inspect writes a log for each run: name a folder with --out")
+    if out.exists() and not (out.is_dir() and (force or not any(out.iterdir()))):
+        raise InputError(
+            f"--out {out}: is there and not empty; --force writes into a folder that is"
+        )
+    study, plan = _read_intact(directory, with_memory=with_memory)
+    made = write_inspect(study, plan, PlanLog(directory), out, chosen, with_memory=with_memory)
+    for why, samples in made.unshown.most_common(5):
+        complain(f"{samples} samples show steps, not prompts:{why}")
+    say(f"{out}: {made.logs} logs of {made.samples} samples; inspect view start --log-dir {out}")
+
+
+def _read_intact(directory: Path, *, with_memory: bool) -> tuple[Study[Any], Plan]:
+    """Verify a log that is to be exported; return its study and plan."""
+    require_intact(directory, "nothing is exported")
+    study, plan = read_plan(directory / "plan.yaml")
+    look_here()
+    for name in study.foreign_code(plan) if with_memory else ():
+        complain(f"importing {name}, which the plan names")
+    return study, plan
 
 
 # Does memory help an agent of one's own? -------------------------------------------------

@@ -73,17 +73,22 @@ def events_of(out: Path, name: str = "0/first") -> Path:
     return folder / "events.jsonl"
 
 
+def contents(folder: Path) -> dict[Path, bytes]:
+    """Return every file below a folder."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 async def test_watch_when_a_plan_ran_has_counted_all_and_changed_nothing(tmp_path: Path) -> None:
     """Items, runs and states are those of the log, by condition and in all."""
     await run_chain(tmp_path, chain_plan(streams=2))
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    before = contents(tmp_path)
     watch = PlanWatch(tmp_path)
     watch.look()
     assert watch.complete
     assert (watch.all.done, watch.all.planned, watch.states["done"]) == (60, 60, 10)
     assert {run.state for run in watch.runs} == {"done"}
     assert watch.line() == "60/60 items (100%), 10/10 runs done"
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert contents(tmp_path) == before
 
 
 async def test_watch_when_items_fail_tells_by_class_and_ends_once_nobody_works(
@@ -235,6 +240,8 @@ def test_groups_when_agents_and_pairs_differ_are_told_apart() -> None:
     def run(name: str, **factors: str) -> RunSpec:
         return RunSpec("s", name, factors, ("i",))
 
-    assert groups_of([run("a", condition="raw", kind="train", pair="p")]) == {"a": ("p/raw", "train")}
+    assert groups_of([run("a", condition="raw", kind="train", pair="p")]) == {
+        "a": ("p/raw", "train")
+    }
     several = groups_of([run("a", memory="m", agent="x", phase="f"), run("b", agent="y")])
     assert several == {"a": ("x/m", "f"), "b": ("y/", "")}
