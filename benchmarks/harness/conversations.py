@@ -39,7 +39,7 @@ from langgraft._core.errors import InputError, PlanError
 from langgraft._core.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.budget import in_dollars
 from langgraft.benchmarks.harness.log import PlanLog, Record, read_events, run_folder
-from langgraft.benchmarks.harness.progress import whole_number
+from langgraft.benchmarks.harness.progress import moment, whole_number
 from langgraft.benchmarks.harness.study import Plan, PlannedRun, Study
 from langgraft.benchmarks.harness.watching import groups_of
 
@@ -372,9 +372,11 @@ class _InspectFile:
         self._with_memory = with_memory
         self._folder = run_folder(log.path, run)
         events = list(read_events(self._folder / "events.jsonl"))
-        self._items = {each["index"]: each for each in events if each["event"] == "item"}
-        self._times = [float(each["time"]) for each in events] or [0.0]
-        ended = [each for each in events if each["event"] in {"failed", "opened"}]
+        self._items = {
+            str(each.get("index")): each for each in events if each.get("event") == "item"
+        }
+        self._times = [moment(each.get("time")) for each in events] or [0.0]
+        ended = [each for each in events if each.get("event") in {"failed", "opened"}]
         self._problem = str(ended[-1].get("text", "")) if ended else ""
         self._done = (self._folder / "DONE.json").exists()
         self._model = plan.model.replace(":", "/", 1)
@@ -472,15 +474,17 @@ class _InspectFile:
     def _sample(
         self, record: Record, episode: PlayedEpisode | None, name: str, epoch: int
     ) -> dict[str, Any]:
-        event = self._items.get(record.index, {})
+        event = self._items.get(str(record.index), {})
         messages = self._messages(record, episode)
         written = [_inspect_message(each, n, self._model) for n, each in enumerate(messages)]
         said = [each for each in written if each["role"] == "assistant"]
         first = next(
             (n for n, each in enumerate(messages) if each.role == "assistant"), len(written)
         )
-        usage = event.get("data", {}).get("usage")
-        ended, seconds = float(event.get("time", self._times[-1])), event.get("seconds")
+        data = event.get("data")
+        usage = data.get("usage") if isinstance(data, dict) else None
+        ended = moment(event.get("time")) or self._times[-1]
+        seconds = moment(event.get("seconds"))
         rest = {key: each for key, each in record.result.items() if key != "steps"}
         output: dict[str, JSON] = {"model": self._model, "choices": []}
         if said:
@@ -495,8 +499,8 @@ class _InspectFile:
             "output": output,
             "scores": self._scores(record, episode),
             "metadata": {"item": record.item_id, "index": record.index, **rest},
-            "model_usage": {self._model: _inspect_usage(usage)} if usage else {},
-            "started_at": _iso(ended - float(seconds or 0)),
+            "model_usage": {self._model: _inspect_usage(usage)} if isinstance(usage, dict) else {},
+            "started_at": _iso(max(0.0, ended - seconds)),
             "completed_at": _iso(ended),
             "total_time": seconds,
             "uuid": f"{self._run.id}-{record.index}",
@@ -515,15 +519,13 @@ class _InspectFile:
             told = ()
         if told:
             return max(told, key=lambda each: len(each.messages)).messages
-        return [
-            Message(role, text)
-            for thought, action, observation in episode.steps
-            for role, text in (
-                ("assistant", "\n".join(each for each in (thought, action) if each)),
-                ("user", observation),
-            )
-            if text
-        ]
+        shown: list[Message] = []
+        for thought, action, observation in episode.steps:
+            if said := "\n".join(each for each in (thought, action) if each):
+                shown.append(Message("assistant", said))
+            if observation:
+                shown.append(Message("user", observation))
+        return shown
 
     def _scores(self, record: Record, episode: PlayedEpisode | None) -> dict[str, Any] | None:
         scores: dict[str, Any] = {}

@@ -197,6 +197,12 @@ def whole_number(value: object) -> int:
     return value if type(value) is int and 0 < value < _MOST else 0
 
 
+def moment(value: object) -> float:
+    """Return seconds, also since the epoch, that an event tells; 0 for what cannot be that."""
+    return float(value) if isinstance(value, int | float) and 0 < value < _LATEST else 0.0
+
+
+_LATEST: Final = 1e11
 _MOST: Final = 10**24
 """Picodollars, too: whoever tells more than a million million dollars tells nothing."""
 
@@ -355,12 +361,11 @@ class BarProgress:
         self._tally = Tally(clock or SystemClock())
         self._runs: dict[str, TaskID] = {}
         self._bar = Progress(
-            BarColumn(bar_width=30),
+            BarColumn(bar_width=20),
             TextColumn("{task.fields[state]}", markup=False),
-            TextColumn("{task.fields[run]}", style="dim", markup=False),
             console=Console(file=stream, markup=False, highlight=False),
         )
-        self._task = self._bar.add_task("items", total=None, state="", run="")
+        self._task = self._bar.add_task("items", total=None, state="")
         self._bar.start()
 
     def report(self, event: ProgressEvent) -> None:
@@ -375,7 +380,7 @@ class BarProgress:
         self._choose_runs()
         if event.run in self._runs:
             counts = self._tally.under_way[event.run]
-            self._draw(self._runs[event.run], counts, counts.line(None))
+            self._draw(self._runs[event.run], counts, _told(event.run, counts))
 
     def _choose_runs(self) -> None:
         """Show the runs that are longest under way, as far as there is room."""
@@ -385,9 +390,8 @@ class BarProgress:
             if len(self._runs) == _SHOWN:
                 break
             if name not in self._runs:
-                told = in_a_line(name, 60)
-                self._runs[name] = self._bar.add_task(name, total=None, state="", run=told)
-                self._draw(self._runs[name], counts, counts.line(None))
+                self._runs[name] = self._bar.add_task(name, total=None, state="")
+                self._draw(self._runs[name], counts, _told(name, counts))
 
     def _draw(self, task: Any, counts: Counts, state: str) -> None:
         told = printable(state)
@@ -396,6 +400,10 @@ class BarProgress:
     def close(self) -> None:
         """Stop the bar and show the cursor again."""
         self._bar.stop()
+
+
+def _told(name: str, counts: Counts) -> str:
+    return f"{in_a_line(name, 30)}: {counts.line(None)}"
 
 
 def make_progress(mode: ProgressMode = "auto", stream: TextIO | None = None) -> Progress:

@@ -18,7 +18,7 @@ from langgraft._core.files import each_whole_line, read_bytes, whole_lines
 from langgraft._core.untrusted import load_yaml
 from langgraft.benchmarks.harness.budget import read_all_spent
 from langgraft.benchmarks.harness.log import PlanLog, read_checked, run_folder
-from langgraft.benchmarks.harness.progress import Counts, whole_number
+from langgraft.benchmarks.harness.progress import Counts, moment, whole_number
 from langgraft.benchmarks.harness.study import PlannedRun, RunSpec
 
 
@@ -92,14 +92,6 @@ _PACE: Final = 200
 """Items that the time left is estimated from."""
 _QUIET_SECONDS: Final = 60.0
 """After so long without a run under way a plan is taken to have stopped."""
-
-
-def _moment(value: object) -> float:
-    """Return seconds since the epoch; 0 for what cannot be that."""
-    return float(value) if isinstance(value, int | float) and 0 < value < _LATEST else 0.0
-
-
-_LATEST: Final = 1e11
 
 
 def _title(out: Path) -> str:
@@ -196,7 +188,7 @@ class PlanWatch:
 
     def _take(self, run: WatchedRun, event: Mapping[str, Any]) -> None:
         told, group = str(event.get("text", "")), self.groups[self._names[run.run.name]]
-        time = _moment(event.get("time"))
+        time = moment(event.get("time"))
         run.last = max(run.last, time)
         match event.get("event"):
             case "opened":

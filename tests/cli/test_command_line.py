@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import yaml
 
 from langgraft._core.errors import PlanError
 from langgraft._core.texts import printable
+from langgraft.benchmarks.harness.log import checked_line
 from langgraft.benchmarks.studies import choose, read_shipped_plans
 from langgraft.cli.app import run_command_line
 
@@ -147,6 +149,68 @@ def test_status_and_verify_when_finished_find_nothing_missing(finished: Path) ->
     assert json.loads(langgraft("status", finished, "--json").stdout)["complete"] is True
     assert json.loads(langgraft("verify", finished, "--json").stdout)["findings"] == []
     assert "integrity" in langgraft("verify", finished).stdout
+
+
+def test_watch_when_a_plan_is_done_ends_with_its_page_and_its_counts(
+    finished: Path, tmp_path: Path
+) -> None:
+    """The page is the last one, and loads itself no more; every item was scored."""
+    page = tmp_path / "page.html"
+    done = langgraft("watch", finished, "--page", page)
+    assert (done.returncode, done.stderr) == (0, "")
+    items = json.loads(langgraft("status", finished, "--json").stdout)["runs"]
+    total = sum(run["done"] for run in items)
+    assert f"{total}/{total} items (100%), {len(items)}/{len(items)} runs done" in done.stdout
+    text = page.read_text()
+    assert "All runs are done." in text
+    assert 'http-equiv="refresh"' not in text
+    assert "These are counts" not in text
+    successes = re.findall(r"<td>(\d+) of (\d+)</td>\n<td>[\d,]+</td>", text)
+    assert sum(int(of) for _, of in successes) == 2 * total  # by condition, and by run
+
+
+def test_watch_when_no_page_is_wanted_or_possible_says_lines_and_leaves_nothing(
+    finished: Path, tmp_path: Path
+) -> None:
+    """Without a page nothing is written; a page that cannot be written is told in a line."""
+    before = contents(finished)
+    assert langgraft("watch", finished, "--no-page").returncode == 0
+    assert contents(finished) == before
+    (tmp_path / "file").write_text("")
+    told = langgraft("watch", finished, "--page", tmp_path / "file" / "page.html")
+    assert ("page.html" in told.stderr, told.stderr.count("\n")) == (True, 1)
+    assert "not a run directory" in refusal(langgraft("watch", tmp_path))
+
+
+def test_watch_when_nobody_works_any_more_ends_with_1(finished: Path, tmp_path: Path) -> None:
+    """A plan that stopped long ago says how to go on."""
+    copy = tmp_path / "copy"
+    shutil.copytree(finished, copy)
+    for folder in (copy / "runs").iterdir():
+        (folder / "DONE.json").unlink()
+        (folder / "events.jsonl").write_bytes(
+            checked_line('{"event": "opened", "time": 1, "committed": 1}')
+            + checked_line('{"event": "failed", "time": 2, "reason": "<b>", "text": "\\u001b[31m"}')
+            + checked_line('{"event": "closed", "time": 3}')
+        )
+    done = langgraft("watch", copy)
+    assert done.returncode == 1
+    assert "goes on" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "<b>" not in (copy / "watch.html").read_text()
+
+
+def test_inspect_when_exported_is_a_folder_of_logs(finished: Path, tmp_path: Path) -> None:
+    """A folder has to be named and free, and holds a log a run."""
+    asked = ("export", finished, "--format", "inspect")
+    assert "name a folder with --out" in refusal(langgraft(*asked))
+    out = tmp_path / "logs"
+    done = langgraft(*asked, "--out", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {path.suffix for path in out.iterdir()} == {".eval"}
+    assert f"{len([*out.iterdir()])} logs of" in done.stdout
+    assert "--force" in refusal(langgraft(*asked, "--out", out))
+    assert langgraft(*asked, "--out", out, "--force", "--condition", "agg").returncode == 0
 
 
 def test_verify_when_a_byte_is_wrong_names_the_file(finished: Path, tmp_path: Path) -> None:
@@ -426,7 +490,7 @@ def test_export_when_episodes_are_chosen_holds_those(finished: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--format", "csv"), "--format is sft, openai or trajectories, got 'csv'"),
+        (("--format", "csv"), "--format is sft, openai, trajectories or inspect, got 'csv'"),
         (("--format", "sft", "--split", "test"), "--split is train or evaluate, got 'test'"),
         (("--format", "sft", "--condition", "x"), "no episode of the log has condition 'x'"),
         (("--format", "sft", "--out", "/nowhere/x.jsonl"), "cannot be written"),

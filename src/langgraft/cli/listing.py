@@ -172,7 +172,7 @@ def watch(directory: Path, *, page: Path | None, with_page: bool, every: float) 
         seen.look()
         ended = seen.complete or seen.stopped
         if target is not None:
-            target = _write_page(target, seen, None if ended else every)
+            target = write_watch_page(target, seen, None if ended else every)
         if not told and target is not None:
             say(f"page: {target.absolute()}")
         for run in seen.runs:
@@ -196,8 +196,17 @@ def watch(directory: Path, *, page: Path | None, with_page: bool, every: float) 
     return seen.complete
 
 
-def _write_page(target: Path, seen: PlanWatch, every: float | None) -> Path | None:
-    """Write the page of a plan, which is loaded anew after a while; `None` where that cannot be done."""
+def write_watch_page(target: Path, seen: PlanWatch, every: float | None) -> Path | None:
+    """Write the page of a plan; return where, or `None` where that takes what is not installed.
+
+    Args:
+        target: The file.
+        seen: The plan.
+        every: Seconds after which a browser loads it anew; `None` for the last page.
+
+    Raises:
+        RunDirectoryError: It cannot be written.
+    """
     from langgraft.benchmarks.reporting.pages import environment  # noqa: PLC0415  ([bench])
 
     try:

@@ -85,6 +85,56 @@ def test_tally_when_failures_happen_then_they_are_counted() -> None:
     assert tally.line() == "0/4 items (0%); 1 failed"
 
 
+USED = {"data": {"usage": {"attempts": 2, "prompt_tokens": 900, "completion_tokens": 100,
+        "picodollars": 25 * 10**10, "failures": {"rate_limit": 1}}}}  # fmt: skip
+
+
+def test_progress_when_items_tell_what_they_cost_adds_it_up(tmp_path: Path) -> None:
+    """Lines, and JSON for programs, have calls, tokens, dollars and errors by class."""
+    lines, rows = io.StringIO(), io.StringIO()
+    clock = StoppedClock()
+    for each in (PlainProgress(lines, every=1, clock=clock), JsonProgress(rows, clock)):
+        each.report(ProgressEvent("plan", "", 0, 4))
+        each.report(ProgressEvent("run", "r", 0, 4))
+        clock.now += 2
+        each.report(ProgressEvent("item", "r", 1, 4, "i", USED))
+        clock.now += 2
+        each.report(ProgressEvent("item", "r", 2, 4, "j", USED))
+        each.report(ProgressEvent("failed", "r", 2, 4, "no", {"reason": "http_500", "text": "no"}))
+    spent = "4 calls, 2,000 tokens, 0.50 dollars; 2 rate_limit"
+    assert lines.getvalue().splitlines()[-2] == f"2/4 items (50%), about 4 s left; {spent}"
+    told = json.loads(rows.getvalue().splitlines()[-1])
+    assert (told["calls"], told["tokens"], told["dollars"]) == (4, 2000, 0.5)
+    assert told["errors"] == {"rate_limit": 2, "http_500": 1}
+    assert told["seconds_left"] == 4
+
+
+def test_plain_progress_when_it_takes_long_writes_more_and_more_rarely() -> None:
+    """A log of days does not become a log of counts."""
+    stream, clock = io.StringIO(), StoppedClock()
+    plain = PlainProgress(stream, every=5, clock=clock)
+    plain.report(ProgressEvent("plan", "", 0, 10**6))
+    for done in range(86_400):
+        clock.now += 1
+        plain.report(ProgressEvent("item", "run", done, 10**6))
+    assert 200 < len(stream.getvalue().splitlines()) < 800
+
+
+def test_bar_when_runs_are_under_way_shows_each_with_its_counts() -> None:
+    """A few of them; one that ends makes room for another."""
+    stream = io.StringIO()
+    bar = BarProgress(stream, StoppedClock())
+    bar.report(ProgressEvent("plan", "", 0, 80))
+    for number in range(8):
+        bar.report(ProgressEvent("run", f"run-{number}", 0, 10))
+    bar.report(ProgressEvent("item", "run-1", 1, 10, "i", USED))
+    bar.report(ProgressEvent("run_end", "run-0", 10, 10, "done"))
+    stream.truncate(0)
+    bar.close()
+    assert "run-1: 1/10 items (10%); 2 calls, 1,000 tokens, 0.2" in stream.getvalue()
+    assert [f"run-{n}" in stream.getvalue() for n in range(8)] == [False, *[True] * 6, False]
+
+
 async def test_bar_when_plan_runs_then_ends_with_all_items(tmp_path: Path) -> None:
     """The bar takes every event, markup in names included, and closes cleanly."""
     stream = io.StringIO()

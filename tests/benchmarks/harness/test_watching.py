@@ -199,13 +199,17 @@ def test_time_left_when_a_plan_rested_is_told_from_its_pace(begun: Path) -> None
     path = events_of(begun)
     times = [0.0, 10.0, 20.0, 40_000.0, 40_010.0]
     path.write_bytes(b"".join(item(index, time) for index, time in enumerate(times)))
-    watch = PlanWatch(begun)
+    clock = Clock(40_011.0)
+    watch = PlanWatch(begun, clock)
     watch.look()
     left = watch.seconds_left()
     assert left is not None
     assert 250 <= left < 400  # 25 items of 10 s, and a little
     assert "5/30 items (17%), 0/5 runs done, about" in watch.line()
+    assert "no event" not in watch.line()
     assert "15 calls, 600 tokens, 2.50 dollars; 10 rate_limit" in watch.line()
+    clock.now += 1300
+    assert "no event for 20 min" in watch.line()
 
 
 def test_successes_when_items_tell_are_counted_and_others_are_not(begun: Path) -> None:

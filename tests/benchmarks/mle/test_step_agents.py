@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -14,13 +15,15 @@ from step_study import STEPS, StepStudy, step_plan
 from toy_competition import ID
 from typing_extensions import override
 
-from langgraft._core.errors import InfrastructureError, SandboxFailureError
+from langgraft._core.errors import InfrastructureError, InputError, SandboxFailureError
+from langgraft.benchmarks.harness.conversations import Choice, write_inspect
 from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.progress import PlanOutcome
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.benchmarks.mle.agents.base import Parts
+from langgraft.benchmarks.mle.agents.steps import messages_of
 from langgraft.benchmarks.mle.execute_agent import find
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import runs_of
@@ -98,6 +101,37 @@ def test_runs_when_done_then_leave_their_events_and_submission_and_no_sandbox(
         assert (kept / "submission.csv").exists()
         assert not (run_folder(out, planned) / "work").exists()
     assert len(study.sandboxes) == 0
+
+
+def test_inspect_when_agents_call_tools_shows_each_call_and_what_came_of_it(
+    whole: tuple[MlePlan, Path, StepStudy], tmp_path: Path
+) -> None:
+    """The events that are kept of a run become messages; a tool answers the call before it."""
+    plan, out, study = whole
+    made = write_inspect(study, plan, PlanLog(out), tmp_path, Choice(), with_memory=True)
+    assert made.logs == made.samples == len(PlanLog(out).graph)
+    for path in tmp_path.iterdir():
+        with zipfile.ZipFile(path) as archive:
+            (name,) = [each for each in archive.namelist() if each.startswith("samples/")]
+            messages = json.loads(archive.read(name))["messages"]
+        called: dict[str, str] = {}
+        for each in messages:
+            for call in each.get("tool_calls", ()):
+                assert isinstance(call["arguments"], dict)
+                called[call["id"]] = call["function"]
+            if each["role"] == "tool":
+                assert called.pop(each["tool_call_id"]) == each["function"]
+        assert any(each["role"] == "tool" for each in messages)
+
+
+def test_messages_when_kept_events_are_damaged_are_refused_and_none_where_there_are_none(
+    tmp_path: Path,
+) -> None:
+    """A search keeps none; a line that is no event is told of with its file."""
+    assert messages_of(tmp_path) == ()
+    (tmp_path / "events.jsonl").write_text('{"kind":"action"}\n')
+    with pytest.raises(InputError, match=r"events\.jsonl: is no list of events"):
+        messages_of(tmp_path)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
