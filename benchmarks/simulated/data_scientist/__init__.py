@@ -8,7 +8,7 @@ programs    programs in six sections, put together from `parts.md`
 habits      its declared ignorance: what it writes wrongly, as `habits.md` has it
 notes       what recalled notes say for or against a fragment
 writer      a draft, an improvement, a repair, by all of these
-reviewing   what it says of a program that ran
+model       what it is asked, and what it says of a program that ran
 
 A draw is a hash of the seed, the conversation without notes, the sample's name in the call's
 metadata, and the question. At temperature 0 the most likely option is taken.

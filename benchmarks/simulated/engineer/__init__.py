@@ -6,8 +6,8 @@ their parts, habits, repairs and what notes do are the data scientist's (`data_s
 package decides what is done next, and with which tool.
 
 moves         by calls of tools: all that was done is in sight
-researching   in six fields: three steps are in sight, and its own Research Plan and Status
-edits         the instructions by which scripts are edited there, and who follows them
+researching   in six fields: three steps are in sight, and its own Research Plan and Status; the
+              instructions by which scripts are edited there, and who follows them
 """
 
 from typing import TYPE_CHECKING

@@ -16,9 +16,13 @@ from langgraft.benchmarks.simulated.data_scientist.tasks import (
     read_prompt,
 )
 from langgraft.benchmarks.simulated.data_scientist.writer import Writer, writer_for
-from langgraft.benchmarks.simulated.engineer.edits import AUXILIARY, auxiliary_reply
 from langgraft.benchmarks.simulated.engineer.moves import next_move, read_conversation
-from langgraft.benchmarks.simulated.engineer.researching import next_reply, read_window
+from langgraft.benchmarks.simulated.engineer.researching import (
+    AUXILIARY,
+    auxiliary_reply,
+    next_reply,
+    read_window,
+)
 
 MODEL_NAME = "simulated-engineer"
 

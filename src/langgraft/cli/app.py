@@ -591,9 +591,9 @@ def tree(
     json: JsonOption = False,
 ) -> None:
     """Draw a tree search as one HTML page: every program, its score, and all there is of it."""
-    from langgraft.cli.competitions import draw_tree  # noqa: PLC0415
+    from langgraft.cli.tree import write  # noqa: PLC0415
 
-    draw_tree(
+    write(
         journal,
         out=out,
         task=task,

@@ -17,15 +17,9 @@ from langgraft.benchmarks.ablation.experiment import Experiment
 from langgraft.benchmarks.ablation.running import Ablation, ablate, preview_ablation
 from langgraft.benchmarks.ablation.study import load_experiment
 from langgraft.benchmarks.harness.budget import Caps
-from langgraft.benchmarks.harness.conversations import (
-    FORMS,
-    Choice,
-    Form,
-    Split,
-    export,
-    write_inspect,
-)
+from langgraft.benchmarks.harness.conversations import FORMS, Choice, Form, Split, export
 from langgraft.benchmarks.harness.exchange import CallLimits
+from langgraft.benchmarks.harness.inspect_logs import write_inspect
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import plan_budget, run_models
 from langgraft.benchmarks.harness.plans import PreparedPlan, look_here

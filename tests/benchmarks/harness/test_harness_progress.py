@@ -3,6 +3,7 @@
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chain_study import chain_plan, run_chain
@@ -85,7 +86,7 @@ def test_tally_when_failures_happen_then_they_are_counted() -> None:
     assert tally.line() == "0/4 items (0%); 1 failed"
 
 
-USED = {"data": {"usage": {"attempts": 2, "prompt_tokens": 900, "completion_tokens": 100,
+USED: dict[str, Any] = {"data": {"usage": {"attempts": 2, "prompt_tokens": 900, "completion_tokens": 100,
         "picodollars": 25 * 10**10, "failures": {"rate_limit": 1}}}}  # fmt: skip
 
 

@@ -16,7 +16,8 @@ from toy_competition import ID
 from typing_extensions import override
 
 from langgraft._core.errors import InfrastructureError, InputError, SandboxFailureError
-from langgraft.benchmarks.harness.conversations import Choice, write_inspect
+from langgraft.benchmarks.harness.conversations import Choice
+from langgraft.benchmarks.harness.inspect_logs import write_inspect
 from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.progress import PlanOutcome

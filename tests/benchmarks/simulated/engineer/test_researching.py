@@ -12,8 +12,12 @@ from langgraft.benchmarks.simulated import SimulatedEngineer
 from langgraft.benchmarks.simulated.data_scientist.habits import habits_for
 from langgraft.benchmarks.simulated.data_scientist.programs import sections_of, title_of
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task
-from langgraft.benchmarks.simulated.engineer.edits import repairing_order
-from langgraft.benchmarks.simulated.engineer.researching import Script, Status, read_status
+from langgraft.benchmarks.simulated.engineer.researching import (
+    Script,
+    Status,
+    read_status,
+    repairing_order,
+)
 from langgraft.nodes.mlab.tools import (
     EDIT,
     EXECUTE,
