@@ -90,6 +90,7 @@ async def test_inspect_when_a_plan_ran_has_a_log_a_run_and_a_sample_an_item(tmp_
         assert len(samples) == len(listed) == header["results"]["completed_samples"] == 6
         assert {f"samples/{each['id']}_epoch_{each['epoch']}.json" for each in listed} == {*samples}
         good = [each["scores"]["success"]["value"] == "C" for each in samples.values()]
+        assert good == [each["metadata"]["answer"][0].isalpha() for each in samples.values()]
         assert header["results"]["scores"][0]["metrics"]["accuracy"]["value"] == sum(good) / 6
         assert [each["metadata"]["index"] for each in samples.values()] == [*range(6)]
         assert name in header["eval"]["metadata"]["run"]
