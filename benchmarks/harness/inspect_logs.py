@@ -88,9 +88,9 @@ def write_inspect(
             name, played = next(told, ("", iter(())))
         elif choice != Choice():
             continue  # its items are no episodes
-        pairs = [
+        pairs = [  # a run under way may have come further meanwhile
             (record, each)
-            for record, each in zip(records, episodes, strict=True)
+            for record, each in zip(records, episodes, strict=False)
             if each is None or chooser.takes(each)
         ]
         if pairs:

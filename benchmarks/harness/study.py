@@ -413,12 +413,8 @@ class Study(ABC, Generic[PlanT]):
         found = result.get("success")
         return found if isinstance(found, bool) else None
 
-    def messages(self, kept: Path) -> "Sequence[Message]":
-        """Return what was said in an item, as the folder of files kept of it tells; here nothing.
-
-        For people to read, of studies without `episodes`.
-        """
-        del kept
+    def messages(self, kept: Path) -> "Sequence[Message]":  # noqa: ARG002
+        """Return what was said in an item, as files kept of it tell, of a study without `episodes`."""
         return ()
 
     def try_out(
