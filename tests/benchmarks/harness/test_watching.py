@@ -15,6 +15,7 @@ from langgraft.benchmarks.harness.budget import CallBudget
 from langgraft.benchmarks.harness.log import checked_line
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.harness.watching import PlanWatch, groups_of
+from langgraft.benchmarks.studies import studies
 
 USAGE = {
     "attempts": 3,
@@ -249,3 +250,22 @@ def test_groups_when_agents_and_pairs_differ_are_told_apart() -> None:
     }
     several = groups_of([run("a", memory="m", agent="x", phase="f"), run("b", agent="y")])
     assert several == {"a": ("x/m", "f"), "b": ("y/", "")}
+
+
+@pytest.mark.parametrize(
+    ("study", "result", "good"),
+    [
+        ("continual", {"success": True}, True),
+        ("continual", {"success": 1}, None),
+        ("transplant", {"success": False}, False),
+        ("mle", {"report": {"any_medal": True}}, True),
+        ("mle", {"report": None}, None),
+        ("ablation", {"solved": False}, False),
+        ("ablation", {"skipped": True}, None),
+    ],
+)
+def test_success_when_a_study_is_asked_is_what_its_items_are_scored_by(
+    study: str, result: dict[str, Any], good: bool | None
+) -> None:
+    """A goal, an answer, a medal, a task; what is none of them is not scored."""
+    assert studies()[study].went_well(result) is good
