@@ -125,6 +125,13 @@ def in_dollars(pico: int) -> float:
 SPENT: Final = "spent.sqlite"
 """File of a run directory that counts what was asked of real models."""
 
+CALL_SECONDS: Final = 900.0
+"""How long one call may take, by default, however it goes on: as long as it may be repeated."""
+REPLY_BYTES: Final = 8 << 20
+"""Most bytes of a reply, by default."""
+MOST_KEPT: Final = 8 << 30
+"""Most bytes of kept replies, by default."""
+
 _FILE: Final = Layout(
     kind="a count of what was spent",
     application=0x6C677370,

@@ -39,8 +39,8 @@ from langgraft._core.errors import InputError
 from langgraft._core.sqlite_file import Layout, SQLiteFile
 from langgraft._core.texts import in_a_line
 from langgraft._core.untrusted import check_number, load_json
+from langgraft.benchmarks.harness.budget import MOST_KEPT
 from langgraft.benchmarks.harness.replies import is_complete
-from langgraft.benchmarks.harness.study import MOST_KEPT
 from langgraft.benchmarks.harness.usage import asking_node
 
 SCHEMA_VERSION = 1

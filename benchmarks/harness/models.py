@@ -43,7 +43,7 @@ from langchain_core.tools import BaseTool
 from pydantic import Field, PrivateAttr
 
 from langgraft._core.errors import InputError, SettingsError
-from langgraft.benchmarks.harness.budget import SPENT, CallBudget, Caps
+from langgraft.benchmarks.harness.budget import CALL_SECONDS, REPLY_BYTES, SPENT, CallBudget, Caps
 from langgraft.benchmarks.harness.cache import CacheMode, ResponseCache
 from langgraft.benchmarks.harness.exchange import (
     NO_LIMIT,
@@ -60,8 +60,6 @@ from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 from langgraft.benchmarks.harness.replies import Streamed, bounded_clients, not_larger
 from langgraft.benchmarks.harness.study import (
-    CALL_SECONDS,
-    REPLY_BYTES,
     SIMULATED,
     Plan,
     RunSpec,

@@ -30,7 +30,7 @@ from langgraft._core.arguments import CONFIDENTIAL
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import PlanError
 from langgraft.benchmarks.comparison.verdicts import Better, Cell, Hypotheses
-from langgraft.benchmarks.harness.budget import Caps, Price
+from langgraft.benchmarks.harness.budget import CALL_SECONDS, MOST_KEPT, REPLY_BYTES, Caps, Price
 from langgraft.memory.model import MemoryDelta
 
 if TYPE_CHECKING:  # a log is read without them
@@ -69,13 +69,6 @@ WORK = "work"
 
 SIMULATED = "simulated"
 """The model of a plan that needs no language model."""
-
-CALL_SECONDS: Final = 900.0
-"""How long one call may take, by default, however it goes on: as long as it may be repeated."""
-REPLY_BYTES: Final = 8 << 20
-"""Most bytes of a reply, by default."""
-MOST_KEPT: Final = 8 << 30
-"""Most bytes of kept replies, by default."""
 
 
 class Plan(BaseModel):

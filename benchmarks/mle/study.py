@@ -150,6 +150,7 @@ class MleStudy(Study[MlePlan]):
 
         return messages_of(kept)
 
+    @override
     def measures(self) -> Mapping[str, Better | None]:
         """Return the measures of all agents."""
         from langgraft.benchmarks.mle.analysis import MEASURES  # noqa: PLC0415  (light plans)

@@ -110,9 +110,9 @@ def trim(
 
 
 def _opened(place: Path, mode: str, most_bytes: int | None = None) -> "ResponseCache":
+    from langgraft.benchmarks.harness.budget import MOST_KEPT  # noqa: PLC0415
     from langgraft.benchmarks.harness.cache import ResponseCache  # noqa: PLC0415
     from langgraft.benchmarks.harness.models import kept_replies  # noqa: PLC0415
-    from langgraft.benchmarks.harness.study import MOST_KEPT  # noqa: PLC0415
 
     return ResponseCache(kept_replies(place), mode, most_bytes=most_bytes or MOST_KEPT)
 
