@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -146,27 +145,22 @@ def _part_told(part: Mapping[str, tuple[str, ...]]) -> str:
     return ", ".join(f"{factor} {' | '.join(levels)}" for factor, levels in part.items())
 
 
-def _agreeing(hypotheses: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
+Hypotheses: TypeAlias = Annotated[tuple[Hypothesis, ...], Field(max_length=200)]
+"""A field of a plan; whether they go together and with the plan, `misfits` says."""
+
+
+def _disagreements(hypotheses: Sequence[Hypothesis]) -> Iterator[str]:
     levels: dict[str, tuple[int, float]] = {}
     names: dict[str, int] = {}
     for place, each in enumerate(hypotheses):
         if (other := names.setdefault(each.name, place)) != place:
-            msg = f"{place} and {other} are both called {each.name!r}"
-            raise ValueError(msg)
+            yield f"hypotheses: {place} and {other} are both called {each.name!r}"
         first, alpha = levels.setdefault(each.family, (place, each.alpha))
         if alpha != each.alpha:
-            msg = (
-                f"{place}.alpha is {each.alpha:g}, and {alpha:g} in {first}: the family"
+            yield (
+                f"hypotheses.{place}.alpha is {each.alpha:g}, and {alpha:g} in {first}: the family"
                 f" {each.family!r} has one level"
             )
-            raise ValueError(msg)
-    return hypotheses
-
-
-Hypotheses: TypeAlias = Annotated[
-    tuple[Hypothesis, ...], Field(max_length=200), AfterValidator(_agreeing)
-]
-"""A field of a plan."""
 
 
 def misfits(
@@ -174,7 +168,7 @@ def misfits(
     cells: Sequence[Cell],
     measures: Mapping[str, Better | None],
 ) -> Iterator[str]:
-    """Say what hypotheses name that a plan does not have, each with its place.
+    """Say where hypotheses disagree, and what they name that a plan does not have, each with its place.
 
     Args:
         hypotheses: As the plan has them.
@@ -185,6 +179,7 @@ def misfits(
     for cell in cells:
         for factor, level in cell.items():
             levels.setdefault(factor, {})[str(level)] = None
+    yield from _disagreements(hypotheses)
     for number, each in enumerate(hypotheses):
         at = f"hypotheses.{number}"
         if each.measure not in measures:

@@ -13,9 +13,8 @@ import typer
 
 from langgraft._core.errors import InputError, LanggraftError, MissingExtraError
 from langgraft._core.texts import printable
-from langgraft.cli.cache_app import app as cache_app
-from langgraft.cli.competitions_app import DataDirOption, FolderOption, JsonOption, sandbox_app
-from langgraft.cli.competitions_app import app as competitions_app
+from langgraft.cli.groups import DataDirOption, FolderOption, JsonOption, cache_app, sandbox_app
+from langgraft.cli.groups import app as competitions_app
 from langgraft.cli.memory_app import app as memory_app
 
 app = typer.Typer(
