@@ -136,10 +136,17 @@ class SQLiteFile:
 
     def _open(self) -> sqlite3.Connection:
         if self.read_only:
-            # Where nothing can be written SQLite cannot say that it reads; nor can anybody write.
-            sealed = not os.access(self.path.parent, os.W_OK)
-            alone = sealed and not Path(f"{self.path}-wal").exists()
-            return self._connect("ro&immutable=1" if alone else "ro")
+            try:
+                return self._connect("ro")
+            except sqlite3.OperationalError as error:
+                # In a folder that cannot be written to SQLite cannot make its log; nor can anybody else.
+                sealed = error.sqlite_errorcode & 0xFF in (
+                    sqlite3.SQLITE_READONLY,
+                    sqlite3.SQLITE_CANTOPEN,
+                )
+                if not sealed or Path(f"{self.path}-wal").exists():
+                    raise
+            return self._connect("ro&immutable=1")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # SQLite does not wait its turn when several processes turn a new file to WAL.
         with FileLock(f"{self.path}.lock", timeout=_PATIENCE_SECONDS):

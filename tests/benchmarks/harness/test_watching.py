@@ -240,14 +240,15 @@ def test_watch_when_there_is_no_run_directory_is_refused(tmp_path: Path) -> None
 
 
 def test_groups_when_agents_and_pairs_differ_are_told_apart() -> None:
-    """A condition is named with the agent, where there are several, and with the pair."""
+    """A condition is named with the agent and with the pair, where there are several."""
 
     def run(name: str, **factors: str) -> RunSpec:
         return RunSpec("s", name, factors, ("i",))
 
-    assert groups_of([run("a", condition="raw", kind="train", pair="p")]) == {
-        "a": ("p/raw", "train")
-    }
+    one = run("a", condition="raw", kind="train", pair="p")
+    assert groups_of([one]) == {"a": ("raw", "train")}
+    two = groups_of([one, run("b", condition="raw", kind="train", pair="q")])
+    assert two == {"a": ("p/raw", "train"), "b": ("q/raw", "train")}
     several = groups_of([run("a", memory="m", agent="x", phase="f"), run("b", agent="y")])
     assert several == {"a": ("x/m", "f"), "b": ("y/", "")}
 
