@@ -46,6 +46,10 @@ class Sandboxes:
         self._open: dict[tuple[str, ...], _Shared] = {}
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> "tuple[type[Sandboxes], tuple[()]]":
+        """In another process they are opened there; results are kept in the same files."""
+        return Sandboxes, ()
+
     def borrow(
         self, plan: MlePlan, agent: AgentSettings, competition: Competition, folder: Path
     ) -> "Borrowed":
