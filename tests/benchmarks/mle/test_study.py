@@ -1,6 +1,7 @@
 """The tree study: what its results depend on, what it needs, and what it says beforehand."""
 
 import asyncio
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -303,3 +304,9 @@ def test_run_when_memory_needs_what_an_agent_cannot_give_then_is_refused_before_
     )
     assert "condition 'lessons' of the agent chain" in said
     assert "lessons" in said.rpartition("learns from")[2]
+
+
+def test_study_when_sent_to_another_process_opens_sandboxes_of_its_own() -> None:
+    """Several processes may share the searches of a plan."""
+    sent: MleStudy = pickle.loads(pickle.dumps(MleStudy()))
+    assert len(sent.sandboxes) == 0
