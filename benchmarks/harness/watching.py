@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from langgraft._core.effects import Clock, SystemClock
-from langgraft._core.errors import InputError, RunDirectoryError
-from langgraft._core.files import each_whole_line, read_bytes, whole_lines
-from langgraft._core.untrusted import load_yaml
+from langgraft._core.errors import InputError
+from langgraft._core.files import each_whole_line, whole_lines
 from langgraft.benchmarks.harness.budget import read_all_spent
 from langgraft.benchmarks.harness.log import PlanLog, read_checked, run_folder
 from langgraft.benchmarks.harness.progress import Counts, condition_names, moment, whole_number
 from langgraft.benchmarks.harness.study import PlannedRun, RunSpec
+from langgraft.benchmarks.harness.verify import read_plan_fields
 
 
 def groups_of(runs: Iterable[RunSpec]) -> dict[str, tuple[str, str]]:
@@ -83,15 +83,6 @@ _QUIET_SECONDS: Final = 60.0
 """After so long without a run under way a plan is taken to have stopped."""
 
 
-def _title(out: Path) -> str:
-    """Return the title of a plan; nothing where it has none."""
-    try:
-        plan = load_yaml(read_bytes(out / "plan.yaml").decode())
-    except ValueError as error:
-        raise RunDirectoryError(f"is damaged: {error}", path=out / "plan.yaml") from error
-    return str(plan.get("title", "")) if isinstance(plan, dict) else ""
-
-
 class PlanWatch:
     """Follows a run directory without touching it; each `look` reads what was written since the last one.
 
@@ -110,7 +101,7 @@ class PlanWatch:
         self.out = out
         self._clock = clock or SystemClock()
         log = PlanLog(out)
-        self.title = _title(out) or f"A {log.study} study"
+        self.title = str(read_plan_fields(out).get("title") or f"A {log.study} study")
         self._graph = log.graph
         self._names = groups_of(run.spec for run in self._graph)
         self._forget()
