@@ -482,8 +482,8 @@ def proportion(successes: int, n: int, *, confidence: float = CONFIDENCE) -> Est
     if n < 1 or not 0 <= successes <= n:
         msg = f"no proportion: {successes} of {n}"
         raise ValueError(msg)
-    stats: Any = require("statsmodels.stats.proportion", extra="bench", purpose="The analysis")
-    low, high = stats.proportion_confint(successes, n, alpha=1 - confidence, method="wilson")
+    stats: Any = require("scipy.stats", extra="bench", purpose="The analysis")
+    low, high = stats.binomtest(successes, n).proportion_ci(confidence, method="wilson")
     share = successes / n
     se = float(np.sqrt(share * (1 - share) / n))
     ends = float(low), float(high)

@@ -30,7 +30,7 @@ def check_extra() -> None:
     Raises:
         MissingExtraError: The extra `bench` is not installed.
     """
-    for module in ("scipy", "statsmodels", "matplotlib", "jinja2"):
+    for module in ("scipy", "matplotlib", "jinja2"):
         require(module, extra="bench", purpose=_PURPOSE)
 
 

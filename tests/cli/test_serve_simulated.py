@@ -81,20 +81,20 @@ def test_command_when_it_cannot_serve_says_why(tmp_path: Path, refusal: Callable
     assert "calls.jsonl" in refusal("--call-log", tmp_path / "no" / "calls.jsonl", "--port", 0)
 
 
-@pytest.mark.matrix
-@pytest.mark.parametrize(("what", "cap"), [("calls", 60), ("tokens", 90_000), ("cost", 0.15)])
+@pytest.mark.matrix  # of calls and tokens: `make acceptance ONLY=Caps`
 def test_cap_when_many_calls_are_under_way_and_some_fail_then_the_server_counts_no_more(
-    tmp_path: Path, what: str, cap: float
+    tmp_path: Path,
 ) -> None:
     """Each call is counted before it is made, retries too; and the plan stops near the cap, not far below."""
     plan = storms.write_plan(tmp_path / "plan.yaml", runs=2, items=2, max_tokens=256)
     script = tmp_path / "faults.json"
     script.write_text(json.dumps({"faults": storms.LATE}))
-    how = ("--concurrency", "64", "--processes", "2", f"--max-{what}", str(cap))
+    cap = 0.15
+    how = ("--concurrency", "64", "--processes", "2", "--max-cost", str(cap))
     stopped = storms.weathered(tmp_path / "stopped", plan, script, *how)
     assert stopped.code == 1, stopped.said
-    assert f"the cap of {cap:g} {'dollars' if what == 'cost' else what}" in stopped.said
-    assert 0.6 * cap < stopped.spent[what] <= cap
+    assert "the cap of 0.15 dollars" in stopped.said
+    assert 0.6 * cap < stopped.spent["cost"] <= cap
     assert stopped.most_at_once > 8
     assert stopped.faults.keys() & {"429", "500", "503", "truncated_json"}
 

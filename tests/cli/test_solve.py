@@ -283,7 +283,7 @@ def test_solve_when_killed_then_stopped_and_repeated_then_leaves_the_same_bytes(
     tmp_path: Path, options: tuple[object, ...]
 ) -> None:
     """A real process, ended by signals with two programs in flight; the same command goes on."""
-    given = (ID, *options, "--width", 2, "--memory", "memory")
+    given = (ID, *options, "--steps", 4, "--width", 2, "--memory", "memory")
     done = _ended((*given, "--out", tmp_path / "whole"))
     assert done.code in {0, 1}, done.stderr
     out = tmp_path / "out"

@@ -79,13 +79,13 @@ def command(folder: Path, out: Path) -> subprocess.Popen[bytes]:
 def test_ablation_when_killed_at_several_moments_then_leaves_the_same_bytes(
     tmp_path: Path,
 ) -> None:
-    """After the first results, in training, in the test and among replays; then it is run again."""
+    """After the first results, and in the test; then it is run again."""
     (tmp_path / "my_agent.py").write_text(MODULE)
     assert command(tmp_path, tmp_path / "whole").wait() == 0
     whole = items(tmp_path / "whole")
     results = sum(each.count(b"\n") for each in whole.values())
     killed = 0
-    for share in (0.02, 0.5, 0.9):
+    for share in (0.02, 0.6):
         process = command(tmp_path, tmp_path / "out")
         while process.poll() is None:
             done = sum(each.count(b"\n") for each in items(tmp_path / "out").values())
@@ -93,7 +93,7 @@ def test_ablation_when_killed_at_several_moments_then_leaves_the_same_bytes(
                 process.send_signal(signal.SIGKILL)
                 killed += process.wait() == -signal.SIGKILL
             time.sleep(0.01)
-    assert killed == 3
+    assert killed == 2
     assert command(tmp_path, tmp_path / "out").wait() == 0
     assert items(tmp_path / "out") == whole
     assert not verify_directory(tmp_path / "out")

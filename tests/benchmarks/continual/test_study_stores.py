@@ -37,7 +37,7 @@ PLAN: dict[str, Any] = {
     ],
     "controls": [{"control": "shuffled", "of": "ind"}],
     "probes": [{"retrieval": "step", "pool": "ind"}],
-    "train_items": 3,
+    "train_items": 2,
     "test_items": 2,
     "runs": 1,
     "baseline_runs": 1,
@@ -94,11 +94,9 @@ def store(request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize(
     ("store", "model"),
     [
-        pytest.param("memory", "openai:asynchronous", marks=pytest.mark.matrix),
         pytest.param("chroma", "openai:asynchronous", marks=pytest.mark.matrix),
         pytest.param("postgresql", "simulated", marks=pytest.mark.matrix),
         pytest.param("chroma server", "simulated", marks=pytest.mark.matrix),
-        pytest.param("postgresql", "openai:asynchronous", marks=pytest.mark.matrix),
     ],
     indirect=["store"],
 )

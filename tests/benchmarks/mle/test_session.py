@@ -68,7 +68,7 @@ class Crash:
 
 
 @pytest.mark.kill
-@pytest.mark.parametrize("at", [1, 6, 15, 24])
+@pytest.mark.parametrize("at", [1, 15])
 def test_plan_when_cut_off_in_the_middle_of_searches_then_ends_in_the_same_bytes(
     whole: tuple[MlePlan, Path, HouseStudy], tmp_path: Path, at: int
 ) -> None:

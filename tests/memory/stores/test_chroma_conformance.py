@@ -1,23 +1,19 @@
-"""The suite of LangGraph stores, on Chroma in a folder, on a server, and by a client of somebody's own."""
+"""The suite of LangGraph stores, on Chroma in a folder and on a server."""
 
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import chromadb
 import pytest
-from chromadb.api import ClientAPI
-from chromadb.config import Settings
 from langgraph.store.base import BaseStore
 
 from langgraft.memory.stores import ChromaStore
-from langgraft.memory.stores.chroma.client import Connection, adopt, connect, open_folder
+from langgraft.memory.stores.chroma.client import Connection, connect, open_folder
 from langgraft.memory.stores.chroma.rows import Index
 from langgraft.testing import StoreConformance, word_index
 
-pytestmark = pytest.mark.matrix  # one suite, three ways to one store
+pytestmark = pytest.mark.matrix  # one suite, two ways to one store
 
 _numbers = itertools.count()
 
@@ -36,14 +32,6 @@ def connected_chroma(chroma_url: str) -> Iterator[Connection]:
     connection = connect(chroma_url)
     yield connection
     connection.close()
-
-
-@pytest.fixture(scope="module")
-def given_client() -> Iterator[ClientAPI]:
-    """Make a client in memory for all tests."""
-    client: Any = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
-    yield client
-    client.close()
 
 
 class ChromaConformance(StoreConformance):
@@ -120,6 +108,8 @@ class TestChromaFolder(ChromaConformance):
 class TestChromaServer(ChromaConformance):
     """Chroma in another process."""
 
+    examples = 4  # each write is a request
+
     @pytest.fixture
     def connection(self, connected_chroma: Connection) -> Connection:
         """Return what the tests share."""
@@ -130,19 +120,3 @@ class TestChromaServer(ChromaConformance):
         """Return what connects to a test's own collection."""
         collection = f"opened-{next(_numbers)}"
         return lambda: ChromaStore.connect(chroma_url, collection=collection)
-
-
-@pytest.mark.matrix
-class TestChromaClient(ChromaConformance):
-    """A client in memory, which stays open."""
-
-    @pytest.fixture
-    def connection(self, given_client: ClientAPI) -> Connection:
-        """Return what the tests share."""
-        return adopt(given_client)
-
-    @pytest.fixture
-    def opened(self, given_client: ClientAPI) -> Callable[[], ChromaStore]:
-        """Return what makes a store over a test's own collection."""
-        collection = f"client-{next(_numbers)}"
-        return lambda: ChromaStore.from_client(given_client, collection=collection)
