@@ -7,6 +7,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 UV := $(shell command -v uv 2>/dev/null)
 DEMO_OUT ?= runs/demo
+# More arguments of the demo, such as --limit 6.
+DEMO_ARGS ?=
 ACCEPTANCE_OUT ?= runs/acceptance
 REDUCED ?=
 ONLY ?=
@@ -54,7 +56,7 @@ endif
 	@touch $@ $(VENV)/.demo $(VENV)/.demo-mle $(VENV)/.demo-math
 
 demo: $(VENV)/.demo ## Run the demo study on BabyAI and write its report
-	@$(BIN)/langgraft run demo --out $(DEMO_OUT)
+	@$(BIN)/langgraft run demo --out $(DEMO_OUT) $(DEMO_ARGS)
 
 $(VENV)/.demo-mle: $(VENV)/.demo
 ifdef UV

@@ -48,7 +48,7 @@ def test_array_when_each_of_its_jobs_has_run_has_the_bytes_of_a_plain_run(
     assert f"\nshards={int(last) + 1} " in text
     assert ran(["bash", "-n", SLURM], environment).returncode == 0
     plan, out = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1), tmp_path / "a folder"
-    simulated = ("--model", "simulated")
+    simulated = ("--model", "simulated", "--processes", "1")
     for index in range(int(last) + 1):
         told = {**environment, "SLURM_ARRAY_TASK_ID": str(index)}
         done = ran(["bash", SLURM, plan, out, *simulated], told)
@@ -87,7 +87,7 @@ def test_indexed_job_when_a_pod_runs_does_its_shard(
     plan, last = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1), job["completions"] - 1
     line = line.replace(mount["mountPath"], str(tmp_path)).replace(" demo ", f" {plan} ")
     told = {**environment, "JOB_COMPLETION_INDEX": str(last)}
-    done = ran([shell, option, f"{line} --model simulated"], told)
+    done = ran([shell, option, f"{line} --model simulated --processes 1"], told)
     assert done.returncode == 0, done.stderr
     assert f"shard {last}/{last + 1} is done" in done.stdout
     own = Shard(last, last + 1).runs(PlanLog(tmp_path / "demo").graph)
