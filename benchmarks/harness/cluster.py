@@ -24,6 +24,7 @@ from langgraft.benchmarks.harness.budget import CallBudget
 from langgraft.benchmarks.harness.cache import CacheMode, ResponseCache
 from langgraft.benchmarks.harness.directory import check_directory
 from langgraft.benchmarks.harness.failures import one_line
+from langgraft.benchmarks.harness.limits import Grant
 from langgraft.benchmarks.harness.models import PlanModels
 from langgraft.benchmarks.harness.plans import package_versions
 from langgraft.benchmarks.harness.processes import Message, Work, Worker, serve
@@ -109,7 +110,7 @@ class _Actor:
         there = replace(work, out=work.out.absolute())  # by this path on every node
         self._node = node.remote(number, there, Path.cwd())
 
-    def send(self, word: str) -> None:
+    def send(self, word: str | Grant) -> None:
         self._node.send.remote(word)  # should it be gone, `receive` says so
 
     def receive(self) -> Sequence[Message]:
@@ -136,7 +137,7 @@ class _Node:
         serving = partial(serve, there, number, work, check, part=f"process-{number}")
         threading.Thread(target=serving, daemon=True).start()
 
-    def send(self, word: str) -> None:
+    def send(self, word: str | Grant) -> None:
         self._line.send(word)
 
     def receive(self) -> list[Message]:

@@ -159,11 +159,11 @@ async def run_plan(
         msg = "a shard is carried out by one process; take more shards instead"
         raise SettingsError(msg)
     with hold_directory(out, prepared):
-        each = -(-size // processes)
-        work = Work(prepared, out, model_for, each, spec)
+        work = Work(prepared, out, model_for, size, spec)
         crew = Processes(work, processes, told, start)
         async with crew.started():
-            there = _Crew(crew.execute, crew.stop, size, each)
+            # Counted so, as many runs are opened as give each process its part.
+            there = _Crew(crew.execute, crew.stop, size, -(-size // processes))
             return await _Dispatcher(
                 prepared.graph, out, told, there, stop=asked, grace=grace, hours=hours
             ).run()

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft.benchmarks.harness.exchange import CallLimit
 from langgraft.benchmarks.harness.execute import Slots
 from langgraft.benchmarks.harness.failures import Failure, FailureKind
+from langgraft.benchmarks.harness.limits import CallLimit
 
 REFUSED = Failure(FailureKind.PROVIDER_TRANSIENT, "rate_limit")
 LOST = Failure(FailureKind.PROVIDER_TRANSIENT, "connection")
