@@ -286,8 +286,8 @@ class Slots:
         """Take what the process is lent."""
         assert self._lease is not None
         self._lease.take(grant)
-        self._lease.settle(self._used)
         self._hand_out()
+        self._lease.settle(self._used)
 
     def tick(self) -> None:
         """Tell what was needed of what was lent."""

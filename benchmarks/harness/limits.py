@@ -369,8 +369,11 @@ class CallLimit:
         assert self._lease is not None
         with self._lock:
             self._lease.take(grant)
-            self._lease.settle(self._flying)
-            self._lease.note(self._flying + self._waiting)
+            need = (
+                self._flying + self._waiting
+            )  # who waits uses a slot once before it is given back
+            self._lease.settle(min(need, self._lease.held))
+            self._lease.note(need)
         self._wake()
 
     def tick(self) -> None:
