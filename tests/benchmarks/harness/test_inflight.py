@@ -155,9 +155,9 @@ def test_limit_when_tasks_and_threads_share_it_then_is_never_exceeded(
 class Line:
     """Processes that are lent slots, over lines on which messages arrive a little later, in order."""
 
-    def __init__(self, most: int, processes: int) -> None:
-        self.keeper: SlotKeeper[int] = SlotKeeper(most, most, self._send)
-        self.slots = [Slots(most, Lease(ITEMS, partial(self._tell, n))) for n in range(processes)]
+    def __init__(self, items: int, most: int, processes: int) -> None:
+        self.keeper: SlotKeeper[int] = SlotKeeper(items, most, self._send)
+        self.slots = [Slots(items, Lease(ITEMS, partial(self._tell, n))) for n in range(processes)]
         self.limits = [CallLimits(most) for _ in range(processes)]
         for number, limits in enumerate(self.limits):
             limits.lent_by(partial(self._tell, number))
@@ -194,18 +194,19 @@ class Line:
 
 
 @given(
+    items=st.integers(1, 9),
     most=st.integers(1, 5),
     calls=st.lists(st.integers(0, 12), min_size=1, max_size=3),
     dies=st.booleans(),
     ticks=st.integers(1, 9),
 )
 def test_processes_when_they_share_slots_then_all_go_on_and_never_exceed_them(
-    most: int, calls: list[int], *, dies: bool, ticks: int
+    items: int, most: int, calls: list[int], *, dies: bool, ticks: int
 ) -> None:
     """However few there are, and whoever dies while it holds some, the others come to their end."""
 
     async def scenario() -> None:
-        line = Line(most, len(calls))
+        line = Line(items, most, len(calls))
         flying, worst = [0] * len(calls), 0
 
         async def item(process: int) -> None:
@@ -213,6 +214,8 @@ def test_processes_when_they_share_slots_then_all_go_on_and_never_exceed_them(
             async with line.slots[process].held(1), line.limits[process].of("server").aheld():
                 flying[process] += 1
                 worst = max(worst, sum(flying))
+                if dies and process == 0:
+                    await asyncio.Event().wait()
                 for _ in range(3):
                     await asyncio.sleep(0)
                 flying[process] -= 1
@@ -235,7 +238,7 @@ def test_processes_when_they_share_slots_then_all_go_on_and_never_exceed_them(
             if turn % ticks == 0:
                 line.tick()
         assert all(task.done() for task in left)
-        assert worst <= most
+        assert worst <= min(items, most)
 
     asyncio.run(scenario())
 
@@ -244,7 +247,7 @@ def test_processes_when_one_needs_nothing_then_the_other_has_all_until_it_does()
     """What stays unused is lent to others; asked for, it comes back as calls end."""
 
     async def scenario() -> None:
-        line = Line(8, 2)
+        line = Line(8, 8, 2)
         ends, begun = asyncio.Event(), [0, 0]
 
         async def call(process: int) -> None:
@@ -275,7 +278,7 @@ def test_processes_when_one_is_refused_then_all_may_make_fewer_calls() -> None:
     """A server is judged by the calls of the whole plan, and what one process learns holds for all."""
 
     async def scenario() -> None:
-        line = Line(16, 2)
+        line = Line(16, 16, 2)
         limits = [each.of("server") for each in line.limits]
         for each in limits:
             for _ in range(8):
