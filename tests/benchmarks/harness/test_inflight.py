@@ -13,6 +13,7 @@ from langgraft.benchmarks.harness.execute import Slots
 from langgraft.benchmarks.harness.failures import Failure, FailureKind
 from langgraft.benchmarks.harness.limits import (
     ITEMS,
+    NO_LIMIT,
     CallLimit,
     CallLimits,
     Grant,
@@ -187,6 +188,13 @@ class Line:
             self.slots[number].tick()
             self.limits[number].tick()
 
+    async def turn(self, times: int, ticks: int = NO_LIMIT) -> None:
+        """Let time pass, and processes tell what they need once in so many turns."""
+        for number in range(1, times + 1):
+            await asyncio.sleep(0)
+            if number % ticks == 0:
+                self.tick()
+
     def kill(self, process: int) -> None:
         """Let a process die."""
         self.dead.add(process)
@@ -224,19 +232,13 @@ def test_processes_when_they_share_slots_then_all_go_on_and_never_exceed_them(
             [asyncio.create_task(item(n)) for _ in range(size)] for n, size in enumerate(calls)
         ]
         if dies:
-            for _ in range(8):
-                await asyncio.sleep(0)
+            await line.turn(8)
             for task in tasks[0]:
                 task.cancel()
             flying[0] = 0
             line.kill(0)
         left = [task for each in tasks[int(dies) :] for task in each]
-        for turn in range(2_000):
-            if all(task.done() for task in left):
-                break
-            await asyncio.sleep(0)
-            if turn % ticks == 0:
-                line.tick()
+        await line.turn(2_000, ticks)
         assert all(task.done() for task in left)
         assert worst <= min(items, most)
 
@@ -256,9 +258,7 @@ def test_processes_when_one_needs_nothing_then_the_other_has_all_until_it_does()
                 await ends.wait()
 
         async def settled() -> list[int]:
-            for _ in range(50):
-                await asyncio.sleep(0)
-                line.tick()
+            await line.turn(50, 1)
             return list(begun)
 
         tasks = [asyncio.create_task(call(0)) for _ in range(20)]
@@ -284,8 +284,7 @@ def test_processes_when_one_is_refused_then_all_may_make_fewer_calls() -> None:
             for _ in range(8):
                 async with each.aheld():
                     each.failed(REFUSED)
-        for _ in range(50):
-            await asyncio.sleep(0)
+        await line.turn(50)
         pool = line.keeper._pools["server"]
         assert pool.window.allowed == 9
         assert sum(each.held for each in pool.shares.values()) <= 9
