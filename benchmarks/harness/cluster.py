@@ -53,12 +53,14 @@ def connected(address: str) -> Iterator["Cluster"]:
             " command there, as with `ray job submit`, with --ray auto"
         )
         raise SettingsError(msg)
-    if address == "local":  # a cluster that we begin reports its use to nobody
+    begun: dict[str, bool] = {}
+    if address == "local":  # a cluster that we begin reports its use to nobody, and has no page
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        begun["include_dashboard"] = False
     try:
         _knock(address)
         # Standard output may be JSON, and workers have logs of their own in Ray's folder.
-        ray.init(address=address, log_to_driver=False, logging_level="error")
+        ray.init(address=address, log_to_driver=False, logging_level="error", **begun)
     except (OSError, RuntimeError, ValueError) as error:
         msg = f"--ray {address!r:.80}: {one_line(error)}"
         raise SettingsError(msg) from error
