@@ -24,6 +24,7 @@ from langgraft.benchmarks.harness.budget import CallBudget
 from langgraft.benchmarks.harness.cache import CacheMode, ResponseCache
 from langgraft.benchmarks.harness.directory import check_directory
 from langgraft.benchmarks.harness.failures import one_line
+from langgraft.benchmarks.harness.limits import Grant
 from langgraft.benchmarks.harness.models import PlanModels
 from langgraft.benchmarks.harness.plans import package_versions
 from langgraft.benchmarks.harness.processes import Message, Work, Worker, serve
@@ -52,12 +53,14 @@ def connected(address: str) -> Iterator["Cluster"]:
             " command there, as with `ray job submit`, with --ray auto"
         )
         raise SettingsError(msg)
-    if address == "local":  # a cluster that we begin reports its use to nobody
+    begun: dict[str, bool] = {}
+    if address == "local":  # a cluster that we begin reports its use to nobody, and has no page
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        begun["include_dashboard"] = False
     try:
         _knock(address)
         # Standard output may be JSON, and workers have logs of their own in Ray's folder.
-        ray.init(address=address, log_to_driver=False, logging_level="error")
+        ray.init(address=address, log_to_driver=False, logging_level="error", **begun)
     except (OSError, RuntimeError, ValueError) as error:
         msg = f"--ray {address!r:.80}: {one_line(error)}"
         raise SettingsError(msg) from error
@@ -109,7 +112,7 @@ class _Actor:
         there = replace(work, out=work.out.absolute())  # by this path on every node
         self._node = node.remote(number, there, Path.cwd())
 
-    def send(self, word: str) -> None:
+    def send(self, word: str | Grant) -> None:
         self._node.send.remote(word)  # should it be gone, `receive` says so
 
     def receive(self) -> Sequence[Message]:
@@ -136,7 +139,7 @@ class _Node:
         serving = partial(serve, there, number, work, check, part=f"process-{number}")
         threading.Thread(target=serving, daemon=True).start()
 
-    def send(self, word: str) -> None:
+    def send(self, word: str | Grant) -> None:
         self._line.send(word)
 
     def receive(self) -> list[Message]:

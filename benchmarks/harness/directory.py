@@ -45,6 +45,8 @@ from langgraft._core.effects import SystemClock
 from langgraft._core.errors import ResumeRefusedError, RunDirectoryError
 from langgraft._core.files import atomic_write, disk_errors, make_directory, read_bytes
 from langgraft.benchmarks.harness.log import (
+    LOCK,
+    PROCESS,
     read_graph,
     read_manifest,
     run_folder,
@@ -60,12 +62,12 @@ from langgraft.benchmarks.harness.study import (
 from langgraft.benchmarks.harness.verify import plan_digest, read_plan_fields, registered
 from langgraft.memory.stores.named import StoreKind, open_store, store_kind
 
-_LOCK = "plan.lock"
-_PROCESS = "process-"
 _ORPHAN_SECONDS = 10.0
+_GLANCE_SECONDS: Final = 0.3
+"""How long a lock is tried: whoever looks whether it is held (`is_held`) has it for an instant."""
 _SHARD_SECONDS = 60.0
 """Shards that start at once take the directory one after the other, for a moment each."""
-_FIRST_FILES = {_LOCK, "plan.yaml", "runs.jsonl", "runs"}
+_FIRST_FILES = {LOCK, "plan.yaml", "runs.jsonl", "runs"}
 _DRAFTS = {".plan.yaml.tmp", ".runs.jsonl.tmp", ".manifest.json.tmp"}
 _NAMED = 3
 """How many runs a difference names before it says how many more there are."""
@@ -92,7 +94,7 @@ def hold_directory(out: Path, prepared: PreparedPlan[Any]) -> Iterator[None]:
 
 
 @contextmanager
-def locked(out: Path, seconds: float = 0) -> Iterator[None]:
+def locked(out: Path, seconds: float = _GLANCE_SECONDS) -> Iterator[None]:
     """Hold the lock of a directory, so that no other process works in it.
 
     Args:
@@ -103,8 +105,8 @@ def locked(out: Path, seconds: float = 0) -> Iterator[None]:
         RunDirectoryError: Another one does, or the lock cannot be taken.
     """
     with ExitStack() as held:
-        with disk_errors("take the lock", out / _LOCK):
-            held.enter_context(_lock(out / _LOCK, seconds))
+        with disk_errors("take the lock", out / LOCK):
+            held.enter_context(_lock(out / LOCK, seconds))
         yield
 
 
@@ -124,14 +126,14 @@ def hold_shard(out: Path, prepared: PreparedPlan[Any], index: int, count: int) -
             check_directory(out, prepared)
             _write_first_files(out, prepared)
             make_directory(out / "runs")
-            own = out / f"{_PROCESS}{index}-of-{count}.lock"
-            for path in sorted(out.glob(f"{_PROCESS}*.lock")):
+            own = out / f"{PROCESS}{index}-of-{count}.lock"
+            for path in sorted(out.glob(f"{PROCESS}*.lock")):
                 if not path.name.endswith(f"-of-{count}.lock"):
                     with disk_errors("take the lock", path), _lock(path, _ORPHAN_SECONDS):
                         pass
                     path.unlink(missing_ok=True)
             with disk_errors("take the lock", own):
-                held.enter_context(_lock(own, 0))
+                held.enter_context(_lock(own, _GLANCE_SECONDS))
         yield
 
 
@@ -142,7 +144,7 @@ def hold_process(out: Path, number: int) -> Iterator[None]:
     Raises:
         RunDirectoryError: Another one does so under the same number, or it cannot be said.
     """
-    path = out / f"{_PROCESS}{number}.lock"
+    path = out / f"{PROCESS}{number}.lock"
     with ExitStack() as held:
         with disk_errors("take the lock", path):
             held.enter_context(_lock(path, _ORPHAN_SECONDS))
@@ -152,7 +154,7 @@ def hold_process(out: Path, number: int) -> Iterator[None]:
 def process_works(out: Path, number: int) -> bool:
     """Say whether the process of a number still holds its lock, wherever it runs."""
     try:
-        with _lock(out / f"{_PROCESS}{number}.lock", 0):
+        with _lock(out / f"{PROCESS}{number}.lock", 0):
             return False
     except (RunDirectoryError, OSError):  # held, or the folder cannot be reached now
         return True
@@ -160,7 +162,7 @@ def process_works(out: Path, number: int) -> bool:
 
 def _await_processes(out: Path) -> None:
     """Wait for those that worked for a process that died: they end as soon as they notice."""
-    for path in sorted(out.glob(f"{_PROCESS}*.lock")):
+    for path in sorted(out.glob(f"{PROCESS}*.lock")):
         with disk_errors("take the lock", path), _lock(path, _ORPHAN_SECONDS):
             pass
         path.unlink(missing_ok=True)
@@ -225,7 +227,7 @@ def check_directory(out: Path, prepared: PreparedPlan[Any]) -> None:
     with disk_errors("list", out):
         entries = {entry.name for entry in out.iterdir()}
     # The lock is taken before anything is written, so files without it are not ours.
-    foreign = entries - _FIRST_FILES - _DRAFTS if _LOCK in entries else entries
+    foreign = entries - _FIRST_FILES - _DRAFTS if LOCK in entries else entries
     if foreign:
         msg = f"is not empty and not a run directory (holds {min(foreign)!r})"
         raise RunDirectoryError(msg, path=out)

@@ -27,6 +27,7 @@ from langgraft._core.errors import (
 from langgraft._core.files import atomic_write, disk_errors, make_directory, sync
 from langgraft.benchmarks.harness.directory import Places, places_in_memory
 from langgraft.benchmarks.harness.failures import one_line
+from langgraft.benchmarks.harness.limits import Grant, Lease
 from langgraft.benchmarks.harness.log import (
     REDO,
     EventWriter,
@@ -225,22 +226,24 @@ class Slots:
 
     Args:
         size: How many items may be under way at once.
+        lease: Of one of several processes, what it is lent of them; `None`: they are this one's.
 
     Attributes:
         on_idle: Called when a slot is given back and nobody waits for it.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, lease: Lease | None = None) -> None:
         self.size = size
         self.on_idle: Callable[[], None] = lambda: None
-        self._free = size
+        self._lease = lease
+        self._used = 0
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._arrivals = count()
 
     @property
     def free(self) -> int:
         """Slots that nobody holds."""
-        return self._free
+        return (self.size if self._lease is None else self._lease.held) - self._used
 
     @asynccontextmanager
     async def held(self, rank: int) -> AsyncIterator[None]:
@@ -252,11 +255,9 @@ class Slots:
             self._give()
 
     async def _take(self, rank: int) -> None:
-        if self._free:
-            self._free -= 1
-            return
         ticket: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiting, (rank, next(self._arrivals), ticket))
+        self._hand_out()
         try:
             await ticket
         except asyncio.CancelledError:
@@ -265,13 +266,33 @@ class Slots:
             raise
 
     def _give(self) -> None:
-        while self._waiting:
+        self._used -= 1
+        if self._lease is not None:
+            self._lease.settle(self._used)
+        self._hand_out()
+        if self.free > 0:
+            self.on_idle()
+
+    def _hand_out(self) -> None:
+        if self._lease is not None:
+            self._lease.note(self._used + len(self._waiting))
+        while self._waiting and self.free > 0:
             *_, ticket = heapq.heappop(self._waiting)
             if not ticket.done():
                 ticket.set_result(None)
-                return
-        self._free += 1
-        self.on_idle()
+                self._used += 1
+
+    def granted(self, grant: Grant) -> None:
+        """Take what the process is lent."""
+        assert self._lease is not None
+        self._lease.take(grant)
+        self._hand_out()
+        self._lease.settle(self._used)
+
+    def tick(self) -> None:
+        """Tell what was needed of what was lent."""
+        assert self._lease is not None
+        self._lease.tick(self._used + len(self._waiting))
 
 
 @dataclass(frozen=True)

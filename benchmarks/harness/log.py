@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from pydantic_core import from_json
 
@@ -48,6 +48,11 @@ from langgraft.memory.model import BankContent, MemoryDelta, fold
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LOCK: Final = "plan.lock"
+"""File of a run directory that is locked by whoever works on the whole plan."""
+PROCESS: Final = "process-"
+"""How files begin that are locked by whoever works on a part of it."""
 
 REDO = "restore it, or delete its folder to redo the run"
 """What to do about a damaged file of a run."""

@@ -46,9 +46,6 @@ from langgraft._core.errors import InputError, SettingsError
 from langgraft.benchmarks.harness.budget import CALL_SECONDS, REPLY_BYTES, SPENT, CallBudget, Caps
 from langgraft.benchmarks.harness.cache import CacheMode, ResponseCache
 from langgraft.benchmarks.harness.exchange import (
-    NO_LIMIT,
-    CallLimit,
-    CallLimits,
     Exchange,
     ExchangeRules,
     Reached,
@@ -57,6 +54,7 @@ from langgraft.benchmarks.harness.exchange import (
     identity_of,
 )
 from langgraft.benchmarks.harness.failures import one_line
+from langgraft.benchmarks.harness.limits import NO_LIMIT, CallLimit, CallLimits
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 from langgraft.benchmarks.harness.replies import Streamed, bounded_clients, not_larger
 from langgraft.benchmarks.harness.study import (
@@ -558,7 +556,7 @@ class PlanModels:
         self._plan = plan
         self.responses = responses
         self.budget = budget
-        self._limits = limits
+        self.limits = limits
         self._lock = Lock()
         self._made: MeteredChatModel | None = None
 
@@ -581,14 +579,14 @@ class PlanModels:
         with self._lock:
             # Not earlier: opening makes the file, and the directory must be known to be ours.
             if self._made is None:
-                self._made = real_model(self._plan, self.responses(), self.budget, self._limits)
+                self._made = real_model(self._plan, self.responses(), self.budget, self.limits)
         return self._made
 
     def over(
         self, budget: CallBudget | None, responses: Callable[[], ResponseCache]
     ) -> "PlanModels":
         """Return the same over another count and cache, as on a machine that has neither's file."""
-        return PlanModels(self._study, self._plan, budget, self._limits, responses=responses)
+        return PlanModels(self._study, self._plan, budget, self.limits, responses=responses)
 
     def close(self) -> None:
         """Close what is open."""

@@ -2,7 +2,7 @@
 
 That one decides which run comes when. A process that dies takes the items under way with it and no
 more: its runs go on in another, once its lock is free, since one that is only out of reach may still
-write. Should the one that holds the directory die, the others end at once, and until they have, nobody
+write. It also lends them the slots for items and calls (`limits.py`). Should the one that holds the directory die, the others end at once, and until they have, nobody
 else gets the directory.
 
 Processes are spawned here, or started by whoever is handed in as `Start`, as on the nodes of a Ray
@@ -37,6 +37,17 @@ from langgraft.benchmarks.harness.directory import (
     process_works,
 )
 from langgraft.benchmarks.harness.execute import Execution, ModelFor, Slots, execute_run
+from langgraft.benchmarks.harness.limits import (
+    ITEMS,
+    NO_LIMIT,
+    TICK_SECONDS,
+    CallLimits,
+    Grant,
+    Lease,
+    Need,
+    SlotKeeper,
+)
+from langgraft.benchmarks.harness.models import PlanModels
 from langgraft.benchmarks.harness.plans import PreparedPlan, look_here
 from langgraft.benchmarks.harness.progress import Progress, ProgressEvent, RunOutcome
 from langgraft.benchmarks.harness.study import PlannedRun
@@ -60,9 +71,9 @@ _QUIT: Final = "\0quit"
 _READY: Final = -1
 """Said of no run: the process can be given some."""
 
-_Answer: TypeAlias = "RunOutcome | ProgressEvent | BaseException | int"
+_Answer: TypeAlias = "RunOutcome | ProgressEvent | Need | BaseException | int"
 Message: TypeAlias = tuple[str, _Answer]
-"""What a process says, and of which run; of none where it is ready, or cannot work at all."""
+"""What a process says, and of which run; of none where it is ready, needs slots, or cannot work at all."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +84,19 @@ class Work:
     out: Path
     model_for: ModelFor
     slots: int
+    """Items under way at once, in all processes."""
     store: str
+
+    @property
+    def limits(self) -> CallLimits | None:
+        """How many calls may be in flight, where models tell."""
+        return self.model_for.limits if isinstance(self.model_for, PlanModels) else None
 
 
 class Worker(Protocol):
     """A process that was started to carry out runs, as the one that started it sees it."""
 
-    def send(self, word: str) -> None:
+    def send(self, word: str | Grant) -> None:
         """Tell it something.
 
         Raises:
@@ -123,7 +140,7 @@ class _Spawned:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         there.close()
 
-    def send(self, word: str) -> None:
+    def send(self, word: str | Grant) -> None:
         self._connection.send(word)
 
     def receive(self) -> Sequence[Message]:
@@ -161,6 +178,11 @@ class _UnderWay:
     ended: "asyncio.Future[RunOutcome]"
 
 
+def _lend(process: _Process, grant: Grant) -> None:
+    with contextlib.suppress(OSError):  # it is dying, and what it holds will be taken back
+        process.worker.send(grant)
+
+
 class Processes:
     """Processes that carry out runs; `start` them as a context.
 
@@ -186,6 +208,8 @@ class Processes:
         self._stopping = self._ending = False
         self._patient = True
         self._news = asyncio.Event()
+        calls = NO_LIMIT if work.limits is None else work.limits.most
+        self._keeper: SlotKeeper[_Process] = SlotKeeper(work.slots, calls, _lend)
 
     @asynccontextmanager
     async def started(self) -> AsyncIterator["Processes"]:
@@ -251,6 +275,9 @@ class Processes:
                 self._deaths = 0
             self._progress.report(answer)
             return
+        if isinstance(answer, Need):
+            self._keeper.told(process, answer)
+            return
         if not name:
             self._introduced(process, answer)
             return
@@ -297,6 +324,7 @@ class Processes:
             self._alive.remove(process)
 
     def _gone(self, process: _Process) -> None:
+        self._keeper.gone(process)
         if not (self._stopping or self._ending or self._refusal):
             self._deaths += 1
             self._last_death = process.end
@@ -412,13 +440,17 @@ async def _serve(
         except LanggraftError as error:
             told.send("", error)
             return
-        execution = Execution(
-            work.prepared, work.out, work.model_for, Slots(work.slots), told, places=places
-        )
-        server = _Server(connection, execution, told.send)
+        limits = work.limits or CallLimits(NO_LIMIT)
+        limits.lent_by(told.need)
+        slots = Slots(work.slots, Lease(ITEMS, told.need))
+        execution = Execution(work.prepared, work.out, work.model_for, slots, told, places=places)
+        server = _Server(connection, execution, told.send, limits)
         threading.Thread(target=server.listen, daemon=True).start()
         told.send("", _READY)
-        await asyncio.Event().wait()
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            slots.tick()
+            limits.tick()
 
 
 class _Told:
@@ -437,6 +469,10 @@ class _Told:
         """Send an event."""
         self.send(event.run, event)
 
+    def need(self, need: Need) -> None:
+        """Send what is needed of slots."""
+        self.send("", need)
+
     def close(self) -> None:
         """Nothing is open."""
 
@@ -445,10 +481,15 @@ class _Server:
     """Carries out runs as they are named, side by side."""
 
     def __init__(
-        self, connection: Connection, execution: Execution, send: Callable[[str, _Answer], None]
+        self,
+        connection: Connection,
+        execution: Execution,
+        send: Callable[[str, _Answer], None],
+        limits: CallLimits,
     ) -> None:
         self._connection = connection
         self._execution = execution
+        self._limits = limits
         self._send = send
         self._loop = asyncio.get_running_loop()
         self._tasks = set[asyncio.Task[None]]()
@@ -460,6 +501,12 @@ class _Server:
                 name = self._connection.recv()
             except (EOFError, OSError):
                 os._exit(1)  # whoever started this is gone
+            if isinstance(name, Grant):
+                if name.name == ITEMS:
+                    self._loop.call_soon_threadsafe(self._execution.slots.granted, name)
+                else:
+                    self._limits.of(name.name).granted(name)
+                continue
             if name == _QUIT:
                 os._exit(0)  # what threads still do here is wanted by nobody
             if name == _STOP:

@@ -41,9 +41,9 @@ from langgraft.benchmarks.harness.progress import (
 )
 from langgraft.benchmarks.harness.study import PlannedRun, RunGraph
 
-GRACE = 3.0
-"""Seconds items under way may take to finish after a request to stop: what is dropped then, and Python
-itself, take a second or two to end, and five are promised."""
+GRACE = 2.0
+"""Seconds items under way may take to finish after a request to stop, and be dropped: to close what is open
+takes a second where others keep the machine busy, and three are promised."""
 
 
 @dataclass(frozen=True)
@@ -159,11 +159,11 @@ async def run_plan(
         msg = "a shard is carried out by one process; take more shards instead"
         raise SettingsError(msg)
     with hold_directory(out, prepared):
-        each = -(-size // processes)
-        work = Work(prepared, out, model_for, each, spec)
+        work = Work(prepared, out, model_for, size, spec)
         crew = Processes(work, processes, told, start)
         async with crew.started():
-            there = _Crew(crew.execute, crew.stop, size, each)
+            # Counted so, as many runs are opened as give each process its part.
+            there = _Crew(crew.execute, crew.stop, size, -(-size // processes))
             return await _Dispatcher(
                 prepared.graph, out, told, there, stop=asked, grace=grace, hours=hours
             ).run()
@@ -406,7 +406,7 @@ class _Dispatcher:
 
     async def _wind_down(self) -> None:
         """Give items under way their grace, then drop them."""
-        # A second is left to close the runs, and another one for the process to end.
+        # The rest is left for dropping them.
         await asyncio.wait(self._running, timeout=self._grace * 0.6)
         await self._drop([task for task in self._running if not task.done()])
         self._collect()

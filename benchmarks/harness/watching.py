@@ -4,6 +4,7 @@ Whoever writes may be one process or many, on this machine or on others. Nothing
 waited for, and nothing that is read is trusted: lines have checksums, and values are taken for what they are.
 """
 
+import fcntl
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,7 @@ from langgraft._core.effects import Clock, SystemClock
 from langgraft._core.errors import InputError
 from langgraft._core.files import each_whole_line, whole_lines
 from langgraft.benchmarks.harness.budget import read_all_spent
-from langgraft.benchmarks.harness.log import PlanLog, read_checked, run_folder
+from langgraft.benchmarks.harness.log import LOCK, PROCESS, PlanLog, read_checked, run_folder
 from langgraft.benchmarks.harness.progress import Counts, condition_names, moment, whole_number
 from langgraft.benchmarks.harness.study import PlannedRun, RunSpec
 from langgraft.benchmarks.harness.verify import read_plan_fields
@@ -30,8 +31,27 @@ def groups_of(runs: Iterable[RunSpec]) -> dict[str, tuple[str, str]]:
     return {run.name: (named[run.name], kind) for run, kind in zip(listed, kinds, strict=True)}
 
 
+def is_held(out: Path) -> bool:
+    """Say whether anybody works on a plan, on all of it or on a shard; nothing is changed.
+
+    Where that cannot be told, as on a file system without locks, somebody is taken to.
+    """
+    return any(map(_is_locked, (out / LOCK, *out.glob(f"{PROCESS}*.lock"))))
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:  # closing it gives the lock back
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
 RunState: TypeAlias = Literal["waiting", "under way", "stopped", "done"]
-"""`waiting`, never opened; `stopped`, closed before its end. What a crash left looks as if `under way`."""
+"""`waiting`, never opened; `stopped`, closed before its end, or left by a process that died."""
 
 
 @dataclass(slots=True)
@@ -111,6 +131,8 @@ class PlanWatch:
         self.groups: dict[tuple[str, str], WatchedGroup] = {}
         self.runs: list[WatchedRun] = []
         self.states: Counter[RunState] = Counter()
+        self.held = True
+        """Whether anybody works on the plan."""
         self.damaged = 0
         """Lines that could not be read."""
         self._recent: list[tuple[float, int, str, str]] = []
@@ -138,6 +160,11 @@ class PlanWatch:
             if each.run.id in there and not self._read(each):
                 self._forget()
                 return
+        # After reading: who holds the directory now may have opened more, and nobody had it before.
+        self.held = is_held(self.out)
+        for each in self._left:
+            if each.state == "under way" and not self.held:
+                self._turn(each, "stopped")
         self._left = [each for each in self._left if each.state != "done"]
 
     def _read(self, run: WatchedRun) -> bool:
@@ -270,6 +297,7 @@ class PlanWatch:
         """Return how far the plan is in one line."""
         done = f"{self.states['done']}/{len(self.runs)} runs done"
         open_ones = (f"{self.states[each]} {each}" for each in _OPEN if self.states[each])
+        nobody = () if self.held or self.complete or not self._recent else ("nobody is running it",)
         tens = 0 if self.complete or not self._recent else int(self.quiet // 600)
         quiet = (f"no event for {tens}0 min",) if tens else ()
-        return self.all.line(self.seconds_left(), done, *open_ones, *quiet)
+        return self.all.line(self.seconds_left(), done, *open_ones, *nobody, *quiet)

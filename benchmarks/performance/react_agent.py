@@ -35,7 +35,7 @@ from langgraft._core.canonical import JSON
 from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
 from langgraft.benchmarks.continual.study import ContinualStudy
 from langgraft.benchmarks.harness.directory import places_in_memory
-from langgraft.benchmarks.harness.exchange import CallLimits
+from langgraft.benchmarks.harness.limits import CallLimits
 from langgraft.benchmarks.harness.models import run_models
 from langgraft.benchmarks.harness.plans import PreparedPlan, prepare
 from langgraft.benchmarks.harness.schedule import run_plan

@@ -126,7 +126,8 @@ class ModelServer:
         base_url: What a client takes as `base_url`; ends with `/v1`.
         calls: Every call so far, in the order of arrival; empty where they are written to a file.
         count: How many there were.
-        most_at_once: Most requests that were under way at the same time.
+        under_way: Requests that are answered now.
+        most_at_once: Most that were under way at the same time.
     """
 
     def __init__(
@@ -148,7 +149,7 @@ class ModelServer:
         self._call_log = call_log
         self._log_path = log_path
         self._clock = SystemClock()
-        self._under_way = 0
+        self.under_way = 0
 
     async def list_models(self, _request: web.Request) -> web.Response:
         """Answer `GET /v1/models`."""
@@ -167,15 +168,15 @@ class ModelServer:
     async def _serve(self, request: web.Request, answer: _Answer) -> web.StreamResponse:
         body = await request.read()
         began = self._clock.monotonic()
-        self._under_way += 1
-        self.most_at_once = max(self.most_at_once, self._under_way)
+        self.under_way += 1
+        self.most_at_once = max(self.most_at_once, self.under_way)
         call = self._record(request, body)
         try:
             return await self._respond(request, call, answer)
         except ConnectionResetError:  # the client has gone: there is nobody to tell
             return web.Response()
         finally:
-            self._under_way -= 1
+            self.under_way -= 1
             call.seconds = self._clock.monotonic() - began
             if self._call_log is not None:
                 line = json.dumps(call.as_json(), separators=(",", ":")).encode() + b"\n"

@@ -1,13 +1,16 @@
 """`kill -9` at random moments: what is left on disk is what an uninterrupted run leaves."""
 
+import json
 import random
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import crash_points
 import yaml
 
 from acceptance.command import clean_environment, command_line, langgraft
@@ -49,7 +52,26 @@ def measure(setting: Setting) -> list[Figure]:
     plan.write_text(yaml.safe_dump(small_plan(10, 8)))
     setting.say(f"a plan killed {wanted} times")
     kills = kill_and_resume(plan, setting.work / "kill", kills=wanted, seed=2604)
-    return kill_figures(promise, kills, wanted, "")
+    return [*kill_figures(promise, kills, wanted, ""), _killed_at_each_write(setting)]
+
+
+def _killed_at_each_write(setting: Setting) -> Figure:
+    """Kill a small plan before, inside and after each call that writes; some are tried by the tests."""
+    tried, problems = 0, []
+    for mode in ("before", "torn", "lost"):
+        out = setting.work / f"writes-{mode}"
+        script = [sys.executable, crash_points.__file__, str(out), mode, "1"]
+        ended = subprocess.run(script, capture_output=True, text=True, check=True)
+        found = json.loads(ended.stdout)
+        tried += found["tried"]
+        problems += found["problems"]
+    return Figure(
+        "A plan killed at any write ends with the same bytes",
+        "SIGKILL before each writing call, in the middle of it, and with what was not synced lost",
+        f"{tried} places, {len(problems)} of them otherwise",
+        "0 otherwise",
+        not problems,
+    )
 
 
 def measure_worlds(setting: Setting) -> list[Figure]:

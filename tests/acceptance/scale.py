@@ -24,7 +24,7 @@ ITEMS: Final = 100
 """Of a test run, where the report is measured."""
 FLAT: Final = 64
 """Megabytes that ten times as many items may add: their names stand in the plan."""
-INTERRUPTED: Final = 5.0
+INTERRUPTED: Final = 3.0
 """Seconds until a plan has ended after Ctrl-C."""
 
 
@@ -127,7 +127,7 @@ def _interrupted(setting: Setting, what: str, *words: object, at: str = "item") 
             process.stdout.read()
         taken.append(time.monotonic() - began)
     return Figure(
-        f"Ctrl-C ends {what} within five seconds",
+        f"Ctrl-C ends {what} within three seconds",
         f"`langgraft run`, SIGINT to its process group after the first `{at}`; wall time",
         ", ".join(f"{each:.1f} s" for each in taken),
         f"< {INTERRUPTED:g} s",

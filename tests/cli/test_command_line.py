@@ -197,7 +197,8 @@ def test_watch_when_nobody_works_any_more_ends_with_1(finished: Path, tmp_path: 
         )
     done = langgraft("watch", copy)
     assert done.returncode == 1
-    assert "goes on" in done.stdout
+    again = f"langgraft run {copy / 'plan.yaml'} --out {copy}"
+    assert f"stopped (nobody is running it); go on with: {again}" in done.stdout
     assert "\x1b" not in done.stdout
     assert "<b>" not in (copy / "watch.html").read_text()
 
@@ -356,6 +357,8 @@ def test_status_when_hundreds_of_runs_are_unfinished_lists_those_that_are_begun(
     (begun,) = (place for place, line in enumerate(lines) if "39/first" in line)
     assert begun < 6  # a title and a head stand above it
     assert "and 100 more unfinished runs; --json lists all" in lines
+    again = f"langgraft run {tmp_path / 'plan.yaml'} --out {tmp_path}"
+    assert f"stopped (nobody is running it); go on with: {again}" in lines
     assert len(json.loads(langgraft("status", tmp_path, "--json").stdout)["runs"]) == 200
 
 

@@ -2,10 +2,13 @@
 `langgraft --help` answers at once.
 """  # noqa: D205
 
+import atexit
 import io
 import logging
+import os
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +36,7 @@ app.add_typer(cache_app)
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
 
 PlanArgument = Annotated[
     str, typer.Argument(metavar="PLAN", help="A plan file, or the name of one that ships.")
@@ -638,10 +642,23 @@ def run_command_line() -> None:
         logging.lastResort.setFormatter(_Printable())
     try:
         app()
+    except SystemExit as ended:
+        if ended.code == EXIT_INTERRUPTED:
+            _end_at_once()
+        raise
     except (LanggraftError, RecursionError) as error:
         sys.stderr.write(f"{_told(error)}\n")
         bad_input = isinstance(error, InputError | MissingExtraError | RecursionError)
         sys.exit(EXIT_BAD_INPUT if bad_input else EXIT_FAILED)
+
+
+def _end_at_once() -> None:
+    """End an interrupted process without unloading it, which takes seconds while others are at work."""
+    atexit._run_exitfuncs()  # noqa: SLF001 - there is no other way to them
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # nobody reads it, or it is closed
+            stream.flush()
+    os._exit(EXIT_INTERRUPTED)
 
 
 class _Printable(logging.Formatter):

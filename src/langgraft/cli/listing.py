@@ -1,5 +1,6 @@
 """Commands that only show: `plans`, `preview`, `status`, `watch`, `verify`."""
 
+import shlex
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from langgraft.benchmarks.harness.budget import (
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.progress import Spent, format_seconds, spending
 from langgraft.benchmarks.harness.study import SIMULATED
-from langgraft.benchmarks.harness.watching import PlanWatch, groups_of
+from langgraft.benchmarks.harness.watching import PlanWatch, groups_of, is_held
 from langgraft.cli.printing import complain, say, show_table, write_json
 
 if TYPE_CHECKING:  # `status` is light
@@ -142,14 +143,22 @@ def show_status(directory: Path, *, as_json: bool) -> None:
     spent = read_all_spent(directory)
     # A simulated model costs nothing, and thousands of logs take a second to read.
     by = () if spent is None else spending(log)
+    held, complete = is_held(directory), all(run.finished for run in progress)
     if as_json:
         runs: list[JSON] = [
             {"run": run.name, "id": run.id, "done": run.done, "planned": run.planned}
             for run in progress
         ]
-        complete = all(run.finished for run in progress)
         parted: list[JSON] = [asdict(each) for each in by]
-        write_json({"complete": complete, "runs": runs, "spent": spent, "spent_by": parted})
+        write_json(
+            {
+                "complete": complete,
+                "running": held,
+                "runs": runs,
+                "spent": spent,
+                "spent_by": parted,
+            }
+        )
         return
     unfinished = [run for run in progress if not run.finished]
     begun_first = sorted(unfinished, key=lambda run: run.done == 0)
@@ -164,6 +173,8 @@ def show_status(directory: Path, *, as_json: bool) -> None:
     finished = len(progress) - len(unfinished)
     done, planned = sum(run.done for run in progress), sum(run.planned for run in progress)
     say(f"{finished} of {len(progress)} runs finished, {done} of {planned} items committed")
+    if not complete:
+        say("somebody is running it" if held else _stopped(directory))
     if spent is not None:
         money = f", {spent['dollars']:,.2f} dollars" if spent["dollars"] else ""
         say(f"asked of real models: {spent['calls']:,} calls, {spent['tokens']:,} tokens{money}")
@@ -211,8 +222,16 @@ def watch(directory: Path, *, page: Path | None, with_page: bool, every: float) 
     ]  # fmt: skip
     show_table("Conditions", ("condition", "kind", "runs", "items", "successes", "spent"), rows)
     if not seen.complete:
-        say("no run is under way; `langgraft run` with the same plan and directory goes on")
+        say(_stopped(directory))
     return seen.complete
+
+
+def _stopped(directory: Path) -> str:
+    """Say how a plan goes on that nobody works on."""
+    command = shlex.join(
+        ["langgraft", "run", str(directory / "plan.yaml"), "--out", str(directory)]
+    )
+    return f"stopped (nobody is running it); go on with: {command}"
 
 
 def write_watch_page(target: Path, seen: PlanWatch, every: float | None) -> Path | None:

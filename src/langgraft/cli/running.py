@@ -19,8 +19,8 @@ from langgraft.benchmarks.ablation.running import Ablation, ablate, preview_abla
 from langgraft.benchmarks.ablation.study import load_experiment
 from langgraft.benchmarks.harness.budget import Caps
 from langgraft.benchmarks.harness.conversations import FORMS, Choice, Form, Split, export
-from langgraft.benchmarks.harness.exchange import CallLimits
 from langgraft.benchmarks.harness.inspect_logs import write_inspect
+from langgraft.benchmarks.harness.limits import CallLimits
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import plan_budget, run_models
 from langgraft.benchmarks.harness.plans import PreparedPlan, look_here
@@ -95,7 +95,7 @@ def run(
         if processes is None:
             processes = worth_processes(prepared, None if cluster is None else cluster.cores)
         many = min(processes, size)
-        limits = CallLimits(-(-size // many))
+        limits = CallLimits(size)
         models = opened.enter_context(
             run_models(study, plan, out, budget, limits, part=name, replay=replay)
         )

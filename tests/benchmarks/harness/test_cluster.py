@@ -69,7 +69,7 @@ async def test_plan_when_a_worker_is_killed_hard_then_logs_are_those_of_a_plain_
     tmp_path: Path, cluster: clusters.Cluster
 ) -> None:
     """Its runs go on in another one, and what was committed stays."""
-    plan = chain_plan(streams=4, pause=0.2, probes=(0, 3))
+    plan = chain_plan(streams=2, items=4, pause=0.2, probes=(0, 3))
     killed: list[int] = []
 
     class Killing(NoProgress):
@@ -77,7 +77,7 @@ async def test_plan_when_a_worker_is_killed_hard_then_logs_are_those_of_a_plain_
 
         def report(self, event: ProgressEvent) -> None:
             self.items += event.kind == "item"
-            if self.items in {5, 30} and event.kind == "item":
+            if self.items in {3, 20} and event.kind == "item":
                 killed.append(actors()[0])
                 os.kill(killed[-1], signal.SIGKILL)
 

@@ -4,13 +4,23 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft.benchmarks.harness.exchange import CallLimit
 from langgraft.benchmarks.harness.execute import Slots
 from langgraft.benchmarks.harness.failures import Failure, FailureKind
+from langgraft.benchmarks.harness.limits import (
+    ITEMS,
+    NO_LIMIT,
+    CallLimit,
+    CallLimits,
+    Grant,
+    Lease,
+    Need,
+    SlotKeeper,
+)
 
 REFUSED = Failure(FailureKind.PROVIDER_TRANSIENT, "rate_limit")
 LOST = Failure(FailureKind.PROVIDER_TRANSIENT, "connection")
@@ -138,3 +148,145 @@ def test_limit_when_tasks_and_threads_share_it_then_is_never_exceeded(
         for each in threads:
             each.result(30)
     assert worst <= most
+
+
+# Several processes -------------------------------------------------------------------------------
+
+
+class Line:
+    """Processes that are lent slots, over lines on which messages arrive a little later, in order."""
+
+    def __init__(self, items: int, most: int, processes: int) -> None:
+        self.keeper: SlotKeeper[int] = SlotKeeper(items, most, self._send)
+        self.slots = [Slots(items, Lease(ITEMS, partial(self._tell, n))) for n in range(processes)]
+        self.limits = [CallLimits(most) for _ in range(processes)]
+        for number, limits in enumerate(self.limits):
+            limits.lent_by(partial(self._tell, number))
+        self.dead: set[int] = set()
+
+    def _send(self, process: int, grant: Grant) -> None:
+        asyncio.get_running_loop().call_soon(self._granted, process, grant)
+
+    def _granted(self, process: int, grant: Grant) -> None:
+        if process in self.dead:
+            return
+        if grant.name == ITEMS:
+            self.slots[process].granted(grant)
+        else:
+            self.limits[process].of(grant.name).granted(grant)
+
+    def _tell(self, process: int, need: Need) -> None:
+        asyncio.get_running_loop().call_soon(self._told, process, need)
+
+    def _told(self, process: int, need: Need) -> None:
+        if process not in self.dead:
+            self.keeper.told(process, need)
+
+    def tick(self) -> None:
+        """Let each process tell what it needs."""
+        for number in range(len(self.limits)):
+            self.slots[number].tick()
+            self.limits[number].tick()
+
+    async def turn(self, times: int, ticks: int = NO_LIMIT) -> None:
+        """Let time pass, and processes tell what they need once in so many turns."""
+        for number in range(1, times + 1):
+            await asyncio.sleep(0)
+            if number % ticks == 0:
+                self.tick()
+
+    def kill(self, process: int) -> None:
+        """Let a process die."""
+        self.dead.add(process)
+        self.keeper.gone(process)
+
+
+@given(
+    items=st.integers(1, 9),
+    most=st.integers(1, 5),
+    calls=st.lists(st.integers(0, 12), min_size=1, max_size=3),
+    dies=st.booleans(),
+    ticks=st.integers(1, 9),
+)
+def test_processes_when_they_share_slots_then_all_go_on_and_never_exceed_them(
+    items: int, most: int, calls: list[int], *, dies: bool, ticks: int
+) -> None:
+    """However few there are, and whoever dies while it holds some, the others come to their end."""
+
+    async def scenario() -> None:
+        line = Line(items, most, len(calls))
+        flying, worst = [0] * len(calls), 0
+
+        async def item(process: int) -> None:
+            nonlocal worst
+            async with line.slots[process].held(1), line.limits[process].of("server").aheld():
+                flying[process] += 1
+                worst = max(worst, sum(flying))
+                if dies and process == 0:
+                    await asyncio.Event().wait()
+                for _ in range(3):
+                    await asyncio.sleep(0)
+                flying[process] -= 1
+
+        tasks = [
+            [asyncio.create_task(item(n)) for _ in range(size)] for n, size in enumerate(calls)
+        ]
+        if dies:
+            await line.turn(8)
+            for task in tasks[0]:
+                task.cancel()
+            flying[0] = 0
+            line.kill(0)
+        left = [task for each in tasks[int(dies) :] for task in each]
+        await line.turn(2_000, ticks)
+        assert all(task.done() for task in left)
+        assert worst <= min(items, most)
+
+    asyncio.run(scenario())
+
+
+def test_processes_when_one_needs_nothing_then_the_other_has_all_until_it_does() -> None:
+    """What stays unused is lent to others; asked for, it comes back as calls end."""
+
+    async def scenario() -> None:
+        line = Line(8, 8, 2)
+        ends, begun = asyncio.Event(), [0, 0]
+
+        async def call(process: int) -> None:
+            async with line.limits[process].of("server").aheld():
+                begun[process] += 1
+                await ends.wait()
+
+        async def settled() -> list[int]:
+            await line.turn(50, 1)
+            return list(begun)
+
+        tasks = [asyncio.create_task(call(0)) for _ in range(20)]
+        assert await settled() == [8, 0]
+        tasks += [asyncio.create_task(call(1)) for _ in range(20)]
+        assert await settled() == [8, 0]
+        ends.set()
+        ends = asyncio.Event()
+        assert await settled() == [12, 4]
+        ends.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(scenario())
+
+
+def test_processes_when_one_is_refused_then_all_may_make_fewer_calls() -> None:
+    """A server is judged by the calls of the whole plan, and what one process learns holds for all."""
+
+    async def scenario() -> None:
+        line = Line(16, 16, 2)
+        limits = [each.of("server") for each in line.limits]
+        for each in limits:
+            for _ in range(8):
+                async with each.aheld():
+                    each.failed(REFUSED)
+        await line.turn(50)
+        pool = line.keeper._pools["server"]
+        assert pool.window.allowed == 9
+        assert sum(each.held for each in pool.shares.values()) <= 9
+
+    asyncio.run(scenario())

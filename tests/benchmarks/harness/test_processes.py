@@ -15,6 +15,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import pytest
+import storms
 from chain_study import ChainPlan, ChainStudy, chain_plan, log_bytes, run_chain
 
 from langgraft._core.errors import (
@@ -31,6 +32,10 @@ from langgraft.benchmarks.harness.progress import NoProgress, ProgressEvent
 from langgraft.benchmarks.harness.schedule import Shard
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.harness.verify import verify_directory
+from langgraft.benchmarks.simulated.faults import Fault, FaultKind, rate_limited
+from langgraft.benchmarks.simulated.server import serve
+from langgraft.benchmarks.studies import read_plan
+from langgraft.cli.serving import learners
 
 pytestmark = pytest.mark.kill  # each process takes seconds to start
 
@@ -105,6 +110,37 @@ async def test_process_when_killed_then_its_runs_go_on_in_another(tmp_path: Path
     assert (await told.note).endswith(" died")
     await run_chain(tmp_path / "one", chain_plan(streams=4, pause=0.3))
     assert log_bytes(tmp_path / "one") == log_bytes(tmp_path / "two")
+
+
+async def test_calls_of_two_processes_are_as_many_as_their_server_bears_also_once_one_died(
+    tmp_path: Path,
+) -> None:
+    """One limit holds for both: neither has more for the other, and what a dead one held is given back."""
+    path = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1)
+    prepared = prepare(*read_plan(path))
+    bears, seen, begun = 6, list[int](), asyncio.Event()
+
+    def too_many(_call: int) -> Fault:
+        seen.append(server.under_way)
+        if len(seen) == 30:
+            begun.set()
+        if server.under_way > bears:
+            return rate_limited()
+        return Fault(FaultKind.SLOW_FIRST_BYTE, seconds=0.3)
+
+    async with serve(learners(prepared), faults=too_many) as server:
+        running = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "langgraft", "run", path, "--out", tmp_path / "out"),
+            *("--base-url", server.base_url, "--processes", "2", "--concurrency", "16"),
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        await begun.wait()
+        os.kill(children(running.pid)[0], signal.SIGKILL)
+        assert await running.wait() == 0
+    assert server.most_at_once <= 16
+    assert sum(each > bears for each in seen) < len(seen) / 4
+    assert verify_directory(tmp_path / "out") == []
 
 
 class Dying(ChainStudy):

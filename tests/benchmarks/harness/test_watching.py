@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from langgraft._core.errors import InfrastructureError, RunDirectoryError
 from langgraft.benchmarks.harness.budget import CallBudget
+from langgraft.benchmarks.harness.directory import hold_directory, hold_shard, locked
 from langgraft.benchmarks.harness.log import checked_line
+from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.harness.watching import PlanWatch, groups_of
 from langgraft.benchmarks.studies import studies
@@ -119,6 +121,24 @@ async def test_watch_when_items_fail_tells_by_class_and_ends_once_nobody_works(
     assert (watch.complete, watch.stopped, watch.all.done, first.problem) == (True, False, 30, "")
 
 
+def test_watch_when_whoever_ran_a_plan_died_says_that_nobody_runs_it(begun: Path) -> None:
+    """A killed process writes no last event, but its lock is free; looking takes it from nobody."""
+    events_of(begun).write_bytes(event("opened", 1.0, committed=0) + item(0, 2.0))
+    watch = PlanWatch(begun, Clock(3.0))
+    prepared = prepare(ChainStudy(), chain_plan(streams=1))
+    with hold_directory(begun, prepared):
+        watch.look()
+        assert (watch.states["under way"], "nobody" in watch.line()) == (1, False)
+    watch.look()
+    assert (watch.states["under way"], watch.states["stopped"]) == (0, 1)
+    assert "1 stopped, nobody is running it" in watch.line()
+    with hold_shard(begun, prepared, 0, 2):
+        with events_of(begun).open("ab") as file:
+            file.write(event("opened", 4.0, committed=1))
+        watch.look()
+        assert (watch.states["under way"], "nobody" in watch.line()) == (1, False)
+
+
 @given(st.lists(st.integers(1, 400), max_size=30), st.integers(0, 6))
 def test_watch_when_it_looks_at_any_moment_counts_each_event_once(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], done: int
@@ -134,7 +154,8 @@ def test_watch_when_it_looks_at_any_moment_counts_each_event_once(
         with path.open("ab") as file:
             start = file.tell()
             file.write(data[start : start + size])
-        watch.look()
+        with locked(out):
+            watch.look()
     assert (watch.all.done, watch.all.calls, watch.all.tokens) == (done, 3 * done, 120 * done)
     assert watch.all.errors["rate_limit"] == 2 * done
     assert (watch.damaged, watch.states["under way"]) == (0, 1)
@@ -202,7 +223,8 @@ def test_time_left_when_a_plan_rested_is_told_from_its_pace(begun: Path) -> None
     path.write_bytes(b"".join(item(index, time) for index, time in enumerate(times)))
     clock = Clock(40_011.0)
     watch = PlanWatch(begun, clock)
-    watch.look()
+    with locked(begun):
+        watch.look()
     left = watch.seconds_left()
     assert left is not None
     assert 250 <= left < 400  # 25 items of 10 s, and a little
