@@ -21,7 +21,7 @@ controls too.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain, islice
@@ -145,6 +145,19 @@ class Control(MemoryProvider[ProviderSettings]):
         if self.learns:
             return self.inner._import(path, choices, dry_run=dry_run)  # noqa: SLF001
         return super()._import(path, choices, dry_run=dry_run)
+
+    @property
+    @override
+    def revokes_exactly(self) -> bool:
+        return self.inner.revokes_exactly
+
+    @override
+    def _withdraw(self, left: BankContent, episodes: Collection[str]) -> Sequence[Change]:
+        return self.inner._withdraw(left, episodes)  # noqa: SLF001
+
+    @override
+    def _filed_anew(self, imported: Sequence[MemoryItem], kept: Sequence[Episode]) -> BankContent:
+        return self.inner._filed_anew(imported, kept)  # noqa: SLF001
 
     @override
     def _edited(self, old: MemoryItem, new: MemoryItem) -> MemoryItem:
