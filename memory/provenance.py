@@ -345,6 +345,8 @@ class Revocable(Editable):
 
     def _revocation(self, content: BankContent, revoked: str) -> Revocation:
         found = following(content, [revoked])
+        if not (found.items or found.episodes):
+            return Revocation(revoked, (), (), MemoryDelta(), ())
         left = fold([], content)
         for name in found.items:
             if name in left.items:  # another one may have taken it along
@@ -352,9 +354,7 @@ class Revocable(Editable):
                 follow = self._follow(left, old, None)
                 _apply(left, [Remove(name, REVOKED), *follow])
         _without_marks(left, found.episodes)
-        remains = (
-            () if not (found.items or found.episodes) else self._remains(content, found, revoked)
-        )
+        remains = self._remains(content, found, revoked)
         if not remains:
             _renumber(left)
         _apply(left, self._withdraw(left, found.episodes))

@@ -128,12 +128,12 @@ def _found(text: str) -> Iterator[tuple[Kind, int]]:
     marker = _ROLE.search(text)
     if marker or without_markers(text) != text:
         yield "marker", marker.start() if marker else 0
-    decoded = list(_decoded(text))
-    if decoded:
-        yield "encoded", decoded[0][0]
+    spelled = list(decoded(text))
+    if spelled:
+        yield "encoded", spelled[0][0]
     if address := _ADDRESS.search(text):
         yield "address", address.start()
-    if any(_commands(each) for each in (text, *(part for _, part in decoded))):
+    if any(_commands(each) for each in (text, *(part for _, part in spelled))):
         yield "instruction", 0
 
 
@@ -178,8 +178,8 @@ _ESCAPES: Final = re.compile(
 )
 
 
-def _decoded(text: str) -> Iterator[tuple[int, str]]:
-    """Yield what encoded runs say, with their places."""
+def decoded(text: str) -> Iterator[tuple[int, str]]:
+    """Yield what encoded runs of a text say, with their places."""
     for run in _BASE64.finditer(text):
         if (said := _readable(_base64(run[0]))) is not None:
             yield run.start(), said
@@ -205,7 +205,7 @@ def _readable(data: bytes) -> str | None:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    letters = sum(letter.isalpha() or letter == " " for letter in text)
+    letters = sum(letter.isalnum() or letter == " " for letter in text)
     return (
         text if len(text) >= _LEAST and text.isprintable() and letters >= 0.8 * len(text) else None
     )
