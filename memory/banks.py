@@ -346,7 +346,9 @@ class LayeredMemory(MemoryProvider[ProviderSettings]):
         same = own.settings
         super().__init__(
             own.store,
-            settings=ProviderSettings(feedback=same.feedback, same_task=same.same_task),
+            settings=ProviderSettings(
+                feedback=same.feedback, same_task=same.same_task, trust=same.trust
+            ),
         )
         self.own, self.shared = own, tuple(shared)
         if any(each._kept is not own._kept for each in shared):  # noqa: SLF001

@@ -70,7 +70,7 @@ class Control(MemoryProvider[ProviderSettings]):
 
     @checked
     def __init__(self, inner: MemoryProvider[Any], *, learn: bool = False) -> None:
-        settings = ProviderSettings(same_task=inner.settings.same_task)
+        settings = ProviderSettings(same_task=inner.settings.same_task, trust=inner.settings.trust)
         super().__init__(ReadOnlyStore(inner.store), settings=settings)
         self.namespace = inner.namespace
         self._bank = inner._bank  # noqa: SLF001 - one lock, whichever of the two is called

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from langgraph.store.base import GetOp, Item, Result, SearchItem, SearchOp
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from langgraft._core.arguments import Settings, checked
 from langgraft._core.canonical import JSON, unseal
@@ -50,7 +50,7 @@ from langgraft.memory.model import (
 from langgraft.memory.provenance import FOLLOWS
 from langgraft.memory.recall import Found
 from langgraft.memory.scanning import findings_in
-from langgraft.memory.sources import ROOTS, kind_of
+from langgraft.memory.sources import ROOTS, check_source, kind_of, refusals_as_values
 from langgraft.memory.stores.programs import Namespace, Program, Step
 
 T = TypeVar("T")
@@ -86,6 +86,17 @@ class TrustSettings(Settings):
     checked, itself among them. Two sources are independent where they share no name; an
     episode of the agent's own that succeeded is one as well. `None`: never."""
 
+    names: Mapping[str, Level] = Field(default_factory=dict)
+    """Levels of single sources, whatever that of their kind: `{"tool:calculator": "trusted"}`."""
+
+    @field_validator("names")
+    @classmethod
+    def _sources(cls, names: Mapping[str, Level]) -> Mapping[str, Level]:
+        for name in names:
+            with refusals_as_values():
+                check_source(name, "each of `names`")
+        return names
+
     def level(self, sources: Iterable[str]) -> Level:
         """Return how far something is believed that follows from these sources."""
         by_kind: Mapping[str, Level] = {
@@ -94,7 +105,11 @@ class TrustSettings(Settings):
             "web": self.web,
             "import": self.imports,
         }
-        found = [by_kind[kind_of(each)] for each in sources if kind_of(each) in by_kind]
+        found = [
+            self.names.get(each, by_kind[kind_of(each)])
+            for each in sources
+            if kind_of(each) in by_kind
+        ]
         return max(found, key=_LEVELS.index, default="trusted")
 
     def reason(
@@ -204,9 +219,10 @@ class Trusted:
     def _filled(self, op: SearchOp, hits: Sequence[SearchItem]) -> Program[list[SearchItem]]:
         """Look further down where something is withheld, so that it takes nobody's place."""
         if not op.query:  # who reads all there is counts what is there
-            seen: list[SearchItem] = []
-            for hit in hits:
-                seen.append(_covered(hit) if (yield from self._withholds(hit)) else hit)
+            seen = list(hits)
+            for number, hit in enumerate(hits):
+                if (yield from self._withholds(hit)):
+                    seen[number] = _covered(hit)
             return seen
         limit = op.limit
         while True:

@@ -169,6 +169,9 @@ class InsightMemory(MemoryProvider[InsightSettings]):
         return seen(find_counterpart(self.namespace, episode, key, self.settings.attempts))
 
     def _lessons_like(self, episode: Episode, k: int) -> Program[list[Lesson]]:
+        return self._view(users_of(episode))(self._nearest_lessons(episode, k))
+
+    def _nearest_lessons(self, episode: Episode, k: int) -> Program[list[Lesson]]:
         if self.settings.granularity != "individual":
             return []
         items: dict[str, MemoryItem] = {}

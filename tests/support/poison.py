@@ -108,7 +108,10 @@ def victim_prompt(memory: MemoryProvider[Any], payload: Payload) -> list[Any]:
         domain="office", task_id="victim", episode_id="victim", user=VICTIM, stage="start"
     )
     recall = memory.provide(payload.task, context)
-    return [SystemMessage("You are an assistant."), HumanMessage(f"{payload.task}\n\n{recall.text}")]
+    return [
+        SystemMessage("You are an assistant."),
+        HumanMessage(f"{payload.task}\n\n{recall.text}"),
+    ]
 
 
 def succeeds(memory: MemoryProvider[Any], payload: Payload, folder: Path) -> bool:
