@@ -24,6 +24,7 @@ from langgraft.memory.facts import (
 )
 from langgraft.memory.model import Annotate, BankContent, Change, MemoryItem, Question, Verdict
 from langgraft.memory.provider import FEEDBACK, with_feedback
+from langgraft.memory.sources import source
 
 SINCE: Final = "since"
 UNTIL: Final = "until"
@@ -225,6 +226,7 @@ def merged_item(text: str, sources: Sequence[MemoryItem], order_index: int) -> M
         success=None,
         order_index=order_index,
         task_id=tasks.pop() if len(tasks) == 1 else None,
+        sources=tuple({source("item", n) for n in names} | {s for i in sources for s in i.sources}),
         key=key_of(fact, wording),
         metadata={
             **metadata_of(fact, since, OPEN, moment(said, "`said`") if said else BEGINNING, links),

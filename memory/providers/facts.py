@@ -136,9 +136,10 @@ class _New:
     kept: dict[str, MemoryItem] = field(default_factory=dict)
     equal: MemoryItem | None = None
 
-    def shown(self, *, many: bool) -> dict[str, JSON]:
-        value = shown(self.fact, self.since, self.until)
-        return {**value, "quote": self.fact.quote, "several": many}
+    def shown(self, declared: Mapping[str, bool]) -> dict[str, JSON]:
+        told = {**shown(self.fact, self.since, self.until), "quote": self.fact.quote}
+        several = declared.get(plain(self.fact.attribute))
+        return told if several is None else {**told, "several": several}
 
 
 class FactMemory(MemoryProvider[FactSettings]):
@@ -396,12 +397,10 @@ class FactMemory(MemoryProvider[FactSettings]):
         open_ones = [each for each in new if each.kept and each.equal is None]
         if not open_ones:
             return None
-        many = {plain(each.name) for each in self.settings.profile if each.many}
+        declared = {plain(each.name): each.many for each in self.settings.profile}
         kept = {name: item for each in open_ones for name, item in each.kept.items()}
         shows: dict[str, JSON] = {
-            "facts": {
-                each.name: each.shown(many=plain(each.fact.attribute) in many) for each in open_ones
-            },
+            "facts": {each.name: each.shown(declared) for each in open_ones},
             "kept": {
                 name: shown(fact_in(item.metadata), *Dated(0, item.metadata).own)
                 for name, item in kept.items()
