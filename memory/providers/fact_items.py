@@ -94,7 +94,9 @@ def link_to(links: dict[Link, list[str]], action: str, until: float, kept: Memor
     links.setdefault(link, []).append(kept.id)
 
 
-def completed(given: Mapping[Link, Sequence[str]], content: BankContent) -> dict[Link, list[str]]:
+def completed(
+    given: Mapping[Link, Sequence[str]], items: Mapping[str, MemoryItem]
+) -> dict[Link, list[str]]:
     """Return links with what follows from them.
 
     What stands for a fact once that is gone is replaced or corrected with it; and what corrects a fact
@@ -103,14 +105,14 @@ def completed(given: Mapping[Link, Sequence[str]], content: BankContent) -> dict
     links: dict[Link, list[str]] = {name: [*ids] for name, ids in given.items()}
     for name in ("replaces", "corrects"):
         ids = links.get(name, [])
-        for item in content.items.values():
+        for item in items.values():
             if set(linked(item.metadata, "repeats")) & set(ids) and item.id not in ids:
                 ids.append(item.id)
     corrected = set(links.get("corrects", ()))
-    for item in content.items.values():
+    for item in items.values():
         apart = linked(item.metadata, "replaces")
         if item.id in corrected:
-            links.setdefault("replaces", []).extend(each for each in apart if each in content.items)
+            links.setdefault("replaces", []).extend(each for each in apart if each in items)
         elif corrected & set(apart):
             links.setdefault("replaces", []).append(item.id)
     return {
