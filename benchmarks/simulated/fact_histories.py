@@ -48,7 +48,10 @@ _QUESTIONS: Final = {
     "employer": ("Which employer do I work for?", "Which employer does {} work for?"),
     "favorite food": ("What is my favorite food?", "What is {}'s favorite food?"),
     "pet": ("Which pet do I have?", "Which pet does {} have?"),
-    "likes": ("What do I like, which likes did I tell?", "What does {} like, which likes were told?"),
+    "likes": (
+        "What do I like, which likes did I tell?",
+        "What does {} like, which likes were told?",
+    ),
     "mood": ("What is my mood?", "What is the mood of {}?"),
     "staying in": ("Where am I staying in these days?", "Where is {} staying in these days?"),
 }
