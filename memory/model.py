@@ -22,6 +22,7 @@ from langgraft._core.errors import InputError
 from langgraft.memory.blocks import BLOCK_END as BLOCK_END  # noqa: PLC0414  (told here too)
 from langgraft.memory.blocks import BLOCK_START as BLOCK_START  # noqa: PLC0414
 from langgraft.memory.blocks import strip_block as strip_block  # noqa: PLC0414
+from langgraft.memory.facts import Fact, moment
 from langgraft.memory.sources import Sources, check_sources
 
 T = TypeVar("T")
@@ -327,6 +328,10 @@ class Episode:
     """Receipts of what memory the agent was given in this episode."""
     resolves: tuple[str, ...] = ()
     """Ids of earlier episodes whose errors are gone in this one: that verifies their fixes."""
+    facts: tuple[Fact, ...] = ()
+    """What was said in it of somebody or something, for memory that keeps facts."""
+    at: str = ""
+    """When it was, as ISO 8601; empty where nobody needs to know."""
     sources: tuple[str, ...] = ()
     """Who and what it was learned from, where anybody said: `user:ada`, `tool:search`, `web:…`."""
 
@@ -340,6 +345,8 @@ class Episode:
             msg = f"episode id {self.id!r} holds a lone surrogate, which no log can hold"
             raise InputError(msg) from error
         check_argument("`outcome` of an episode", self.outcome, Outcome)
+        if self.at:
+            moment(self.at, f"`at` of episode {self.id!r:.80}")
         object.__setattr__(self, "sources", check_sources(self.sources, "`sources` of an episode"))
         for name, kind in _PARTS.items():
             for part in _listed(name, getattr(self, name)):
@@ -366,15 +373,19 @@ class Episode:
             outcome=_stripped(self.outcome),
             lessons=tuple(_stripped(lesson) for lesson in self.lessons),
             errors=tuple(_stripped(error) for error in self.errors),
+            facts=tuple(_stripped(fact) for fact in self.facts),
             verdicts=tuple(replace(v, text=_without_block(v.text)) for v in self.verdicts),
         )
 
     def to_json(self) -> dict[str, JSON]:
-        """Return the episode as JSON."""
+        """Return the episode as JSON; it names no facts, time or sources where there are none."""
         value = asdict(self)
-        for part in (value, *value["recalls"]):
-            if not part["sources"]:
-                del part["sources"]
+        for name in ("facts", "at", "sources"):
+            if not value[name]:
+                del value[name]
+        for receipt in value["recalls"]:
+            if not receipt["sources"]:
+                del receipt["sources"]
         return cast("dict[str, JSON]", value)
 
     @classmethod
@@ -442,6 +453,7 @@ _PARTS: Mapping[str, type] = {
     "errors": ErrorRecord,
     "verdicts": Verdict,
     "recalls": Receipt,
+    "facts": Fact,
 }
 
 

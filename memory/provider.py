@@ -82,6 +82,7 @@ from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
 from langgraft.memory.bank import open_bank, present, with_free_ids
 from langgraft.memory.bank_format import write_items
+from langgraft.memory.facts import Attribute
 from langgraft.memory.forgetting import Notes, counted, credit, forgotten
 from langgraft.memory.importing import ImportChoices, import_changes
 from langgraft.memory.model import (
@@ -123,9 +124,9 @@ logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-Need: TypeAlias = Literal["lessons", "errors", "verdicts", "draft"]
-"""What a provider asks of those around it: an episode's lessons, its errors as records, answers
-to its questions about an episode, or a draft before it is asked, with answers about that."""
+Need: TypeAlias = Literal["lessons", "errors", "facts", "verdicts", "draft"]
+"""What a provider asks of those around it: an episode's lessons, errors or facts, answers to its
+questions about an episode, or a draft before it is asked, with answers about that."""
 
 Hooked: TypeAlias = Program[T] | T
 """What a hook returns: its value, or, where it needs the store, a program that comes to it."""
@@ -164,6 +165,8 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
     """The provider's name in plans and manifests."""
     settings: SettingsT
     settings_model: ClassVar[type[ProviderSettings]] = ProviderSettings
+    attributes: tuple[Attribute, ...] = ()
+    """Attributes of facts that it declares, which whoever extracts facts is told."""
 
     @checked
     def __init__(
@@ -185,6 +188,7 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         if ranker is None and index_directory is not None:
             msg = f"{type(self).__name__} has no ranker, so that there is no index to keep"
             raise SettingsError(msg)
+        self.attributes = getattr(self.settings, "profile", ())
         self._bank = open_bank(store, self.namespace)
         self._frozen = isinstance(store, ReadOnlyStore)
         self._ranked: RankedStore | None = None
@@ -609,13 +613,9 @@ def _asks(op: Op) -> bool:
 
 
 def _write(path: Path, content: BankContent) -> int:
-    items = sorted(content.items.values(), key=_order)
+    items = sorted(content.items.values(), key=lambda item: (item.order_index, item.id))
     write_items(path, items)
     return len(items)
-
-
-def _order(item: MemoryItem) -> tuple[int, str]:
-    return item.order_index, item.id
 
 
 def program(made: Hooked[T]) -> Program[T]:
@@ -635,8 +635,8 @@ def program(made: Hooked[T]) -> Program[T]:
 
 
 def _returned(value: T) -> Program[T]:
+    yield from ()
     return value
-    yield
 
 
 def _called(

@@ -27,6 +27,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, cast
@@ -70,6 +71,7 @@ from langgraft.nodes.turns import (
     learning,
     memory_model,
     placed,
+    present,
     question_id,
     recalling,
     told_by,
@@ -112,6 +114,8 @@ class TurnRecord(TypedDict):
     """The episode that it was filed as."""
     replaces: NotRequired[list[str]]
     """Episodes whose place it takes, filed or perhaps filed (`on_refile`)."""
+    at: NotRequired[str]
+    """When it began, for memory that keeps facts in time."""
     episode: NotRequired[dict[str, Any]]
     """What is still to be filed: messages may be summarized or deleted before that succeeds."""
 
@@ -175,6 +179,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             at all (`no`). What a process had no time to file when it died the next turn files.
         on_error: Whether a fault of memory is a warning, and the user is answered all the same, or
             fails the turn. What could not be filed is filed by the user's next turn.
+        now: What time it is, for memory that keeps facts in time; `None`: by the system's clock.
         on_refile: What becomes of a turn whose message is sent again with the same id, after it was
             filed: the first episode is kept (`skip`), or the latest takes its place (`replace`).
 
@@ -201,6 +206,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         remember: Literal["inline", "background", "no"] = "inline",
         on_error: Literal["warn", "raise"] = "warn",
         on_refile: Literal["skip", "replace"] = "skip",
+        now: Callable[[], datetime] | None = None,
     ) -> None:
         super().__init__()
         self._banks = _Opened(memory, settings, store, user)
@@ -208,7 +214,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self._model = memory_model(model, "`model` of MemoryMiddleware")
         self._template = prompt or shipped("reflect")
         self._remember, self._on_error, self._on_refile = remember, on_error, on_refile
-        self._checked = False
+        self._checked, self._now = False, now
         self._shown: OrderedDict[tuple[Any, str], _Shown] = OrderedDict()
         self._lock = threading.Lock()
         self._filings: Filings[TurnRecord] = Filings()
@@ -333,6 +339,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             )
         memory = self._banks.of(record["user"], runtime)
         self._check(memory)
+        if "at" not in record and (began := present(memory, self._now)):
+            record["at"] = began
         left = yield from self._file_left(held, messages, runtime)
         if not left:
             yield from self._catch_up(memory.namespace)
@@ -390,7 +398,14 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         return placed(messages, record["asked"], shown.recall.text)
 
     def _context(self, record: TurnRecord, turn: Turn) -> RecallContext:
-        return context_of(turn, self._domain, record["question"], record["turn"], record["user"])
+        return context_of(
+            turn,
+            self._domain,
+            record["question"],
+            record["turn"],
+            user=record["user"],
+            at=record.get("at", ""),
+        )
 
     def _asks_again(
         self, memory: MemoryProvider[Any], record: TurnRecord, turn: Turn, shown: _Shown
@@ -523,6 +538,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             task_id=record["question"],
             receipts=record["receipts"],
             sources=told_by(record["user"], rest) if record.get("traced") else (),
+            at=record.get("at", ""),
         )
 
     def _filing(
