@@ -1,6 +1,7 @@
 """Memory: items and episodes, the provider contract, providers, stores and rankers.
 
 model                     the words: items, episodes, questions, and deltas, of which memory is the fold
+facts                     what was said of a subject, and when it holds
 bank                      where that is kept: over any LangGraph store, by one writer at a time
 recall                    what an agent is given of it: a block of text, and its receipt
 banks                     opened by an application: one at a path, or one for each user
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         Shuffled,
         WriteOnly,
     )
+    from langgraft.memory.facts import Attribute, Fact
     from langgraft.memory.importing import ImportChoices
     from langgraft.memory.model import (
         Add,
@@ -63,12 +65,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Add",
     "Annotate",
+    "Attribute",
     "BankContent",
     "Banks",
     "Budget",
     "Bundle",
     "Episode",
     "ErrorRecord",
+    "Fact",
     "Found",
     "Frozen",
     "ImportChoices",
@@ -109,6 +113,7 @@ _MODULES = {
     "banks": ("Banks", "LayeredMemory", "open_memory"),
     "bundle": ("Bundle", "Manifest", "Provenance", "read_bundle", "write_bundle"),
     "controls": ("Frozen", "Placebo", "RandomRetrieval", "Shuffled", "WriteOnly"),
+    "facts": ("Attribute", "Fact"),
     "importing": ("ImportChoices",),
     "model": (
         "Add",

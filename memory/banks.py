@@ -356,7 +356,7 @@ class LayeredMemory(MemoryProvider[ProviderSettings]):
         self.store = own._kept  # noqa: SLF001 - each layer ranks by itself
         self._bank = own._bank  # noqa: SLF001 - one lock, whichever of the two is called
         self._frozen = own._frozen  # noqa: SLF001
-        self.derived = own.derived
+        self.derived, self.attributes = own.derived, own.attributes
 
     @property
     @override

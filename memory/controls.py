@@ -76,7 +76,7 @@ class Control(MemoryProvider[ProviderSettings]):
         self._bank = inner._bank  # noqa: SLF001 - one lock, whichever of the two is called
         self.inner = inner
         self.learns = learn
-        self.derived = inner.derived
+        self.derived, self.attributes = inner.derived, inner.attributes
         if learn:
             self.store = inner.store
             self._frozen = inner._frozen  # noqa: SLF001 - written, unless the inner one is not

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from langgraft._core.arguments import check_argument, describe_validation
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import InputError
+from langgraft.memory.facts import Fact, moment
 
 T = TypeVar("T")
 
@@ -324,6 +325,10 @@ class Episode:
     """Receipts of what memory the agent was given in this episode."""
     resolves: tuple[str, ...] = ()
     """Ids of earlier episodes whose errors are gone in this one: that verifies their fixes."""
+    facts: tuple[Fact, ...] = ()
+    """What was said in it of somebody or something, for memory that keeps facts."""
+    at: str = ""
+    """When it was, as ISO 8601; empty where nobody needs to know."""
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -335,6 +340,8 @@ class Episode:
             msg = f"episode id {self.id!r} holds a lone surrogate, which no log can hold"
             raise InputError(msg) from error
         check_argument("`outcome` of an episode", self.outcome, Outcome)
+        if self.at:
+            moment(self.at, f"`at` of episode {self.id!r:.80}")
         for name, kind in _PARTS.items():
             for part in _listed(name, getattr(self, name)):
                 if not isinstance(part, kind):
@@ -360,12 +367,14 @@ class Episode:
             outcome=_stripped(self.outcome),
             lessons=tuple(_stripped(lesson) for lesson in self.lessons),
             errors=tuple(_stripped(error) for error in self.errors),
+            facts=tuple(_stripped(fact) for fact in self.facts),
             verdicts=tuple(replace(v, text=_without_block(v.text)) for v in self.verdicts),
         )
 
     def to_json(self) -> dict[str, JSON]:
-        """Return the episode as JSON."""
-        return cast("dict[str, JSON]", asdict(self))
+        """Return the episode as JSON; without facts or a time it does not name them."""
+        left_out = {name for name in ("facts", "at") if not getattr(self, name)}
+        return {name: value for name, value in asdict(self).items() if name not in left_out}
 
     @classmethod
     def from_json(cls, value: Mapping[str, JSON]) -> "Episode":
@@ -432,6 +441,7 @@ _PARTS: Mapping[str, type] = {
     "errors": ErrorRecord,
     "verdicts": Verdict,
     "recalls": Receipt,
+    "facts": Fact,
 }
 
 

@@ -84,6 +84,7 @@ from langgraft.memory import bank
 from langgraft.memory.bank import open_bank, present, with_free_ids
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.editing import Editable
+from langgraft.memory.facts import Attribute
 from langgraft.memory.forgetting import Notes, counted, credit, forgotten
 from langgraft.memory.importing import ImportChoices, import_changes
 from langgraft.memory.model import (
@@ -129,9 +130,9 @@ FILED = "filed/"
 FEEDBACK: Final = "feedback"
 """Metadata of items whose success is not the environment's word: `self` or `oracle`."""
 
-Need: TypeAlias = Literal["lessons", "errors", "verdicts", "draft"]
-"""What a provider asks of those around it: an episode's lessons, its errors as records, answers
-to its questions about an episode, or a draft before it is asked, with answers about that."""
+Need: TypeAlias = Literal["lessons", "errors", "facts", "verdicts", "draft"]
+"""What a provider asks of those around it: an episode's lessons, errors or facts, answers to its
+questions about an episode, or a draft before it is asked, with answers about that."""
 
 Hooked: TypeAlias = Program[T] | T
 """What a hook returns: its value, or, where it needs the store, a program that comes to it."""
@@ -170,6 +171,8 @@ class MemoryProvider(Editable, Closing, ABC, Generic[SettingsT]):
     """The provider's name in plans and manifests."""
     settings: SettingsT
     settings_model: ClassVar[type[ProviderSettings]] = ProviderSettings
+    attributes: tuple[Attribute, ...] = ()
+    """Attributes of facts that it declares, which whoever extracts facts is told."""
 
     @checked
     def __init__(
@@ -191,6 +194,7 @@ class MemoryProvider(Editable, Closing, ABC, Generic[SettingsT]):
         if ranker is None and index_directory is not None:
             msg = f"{type(self).__name__} has no ranker, so that there is no index to keep"
             raise SettingsError(msg)
+        self.attributes = getattr(self.settings, "profile", ())
         self._bank = open_bank(store, self.namespace)
         self._frozen = isinstance(store, ReadOnlyStore)
         self._ranked: RankedStore | None = None
@@ -602,13 +606,9 @@ def _asks(op: Op) -> bool:
 
 
 def _write(path: Path, content: BankContent) -> int:
-    items = sorted(content.items.values(), key=_order)
+    items = sorted(content.items.values(), key=lambda item: (item.order_index, item.id))
     write_items(path, items)
     return len(items)
-
-
-def _order(item: MemoryItem) -> tuple[int, str]:
-    return item.order_index, item.id
 
 
 def program(made: Hooked[T]) -> Program[T]:
@@ -628,8 +628,8 @@ def program(made: Hooked[T]) -> Program[T]:
 
 
 def _returned(value: T) -> Program[T]:
+    yield from ()
     return value
-    yield
 
 
 def _called(

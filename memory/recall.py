@@ -20,7 +20,8 @@ from langgraph.store.base import Item, SearchItem, SearchOp
 
 from langgraft._core.arguments import checked_fields
 from langgraft._core.canonical import JSON, digest, unseal
-from langgraft._core.errors import SettingsError
+from langgraft._core.errors import InputError, SettingsError
+from langgraft.memory.facts import moment
 from langgraft.memory.model import (
     BLOCK_END,
     BLOCK_START,
@@ -148,7 +149,7 @@ class RecallContext:
     """Where the agent stands when it asks. Texts in a row are soon out of order: name the fields.
 
     Raises:
-        SettingsError: A field has no name, or is of another kind.
+        SettingsError: A field has no name, or is of another kind, or `at` is no moment.
     """
 
     domain: str
@@ -168,6 +169,16 @@ class RecallContext:
     """A tentative answer, for providers that look for contradictions."""
     verdicts: tuple[Verdict, ...] = ()
     """Answers to the provider's questions about the draft."""
+    at: str = ""
+    """The moment that memory is asked about, as ISO 8601: the present, or any other; empty: the latest
+    that it knows of. For memory that keeps facts in time."""
+
+    def __post_init__(self) -> None:
+        if self.at:
+            try:
+                moment(self.at, "`at` of a RecallContext")
+            except InputError as error:
+                raise SettingsError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)

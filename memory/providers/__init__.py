@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from langgraft.memory.providers.coding import CodingMemory, CodingSettings
     from langgraft.memory.providers.expel import ExpeL, ExpeLSettings
     from langgraft.memory.providers.expel_rules import VoteSettings
+    from langgraft.memory.providers.fact_items import KeptFact
+    from langgraft.memory.providers.facts import FactMemory, FactSettings
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
     from langgraft.memory.providers.lightweight import LightweightMemory, LightweightSettings
     from langgraft.memory.providers.memrl import MemRL, MemRLSettings
@@ -45,9 +47,12 @@ __all__ = [
     "CodingSettings",
     "ExpeL",
     "ExpeLSettings",
+    "FactMemory",
+    "FactSettings",
     "FullHistory",
     "InsightMemory",
     "InsightSettings",
+    "KeptFact",
     "LightweightMemory",
     "LightweightSettings",
     "MemRL",
@@ -83,6 +88,8 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "coding": ("CodingMemory", "CodingSettings"),
     "expel": ("ExpeL", "ExpeLSettings"),
     "expel_rules": ("VoteSettings",),
+    "fact_items": ("KeptFact",),
+    "facts": ("FactMemory", "FactSettings"),
     "insight": ("InsightMemory", "InsightSettings"),
     "lightweight": ("LightweightMemory", "LightweightSettings"),
     "memrl": ("MemRL", "MemRLSettings"),
@@ -104,6 +111,7 @@ PROVIDERS: Final[Mapping[str, tuple[str, str]]] = {
         "agent_kb": "AgentKB",
         "coding": "CodingMemory",
         "expel": "ExpeL",
+        "facts": "FactMemory",
         "full_history": "FullHistory",
         "lightweight": "LightweightMemory",
         "memrl": "MemRL",

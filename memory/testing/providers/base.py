@@ -16,6 +16,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.errors import SettingsError
 from langgraft.memory.bank import bank_namespace
 from langgraft.memory.bank_format import read_items
+from langgraft.memory.facts import Fact
 from langgraft.memory.model import (
     BankContent,
     Episode,
@@ -54,7 +55,10 @@ HOSTILE: Final = (
 )
 """Texts that something on the way to a store, a file or a prompt tends to change."""
 
-ACTIONS: Final = ("add", "none", "agree", "edit", "remove", "keep", "contradicts", "", "no such")
+ACTIONS: Final = (
+    *("add", "none", "agree", "edit", "remove", "keep", "contradicts", "", "no such"),
+    *("replaces", "corrects", "repeats"),
+)
 """What a judge may answer: words of the providers at hand, and words of none."""
 
 COUNTERS: Final[Mapping[str, TokenCounter]] = {
@@ -108,6 +112,10 @@ def sample_episode(number: int) -> Episode:
             Lesson(f"attempt {number} showed that patience helps", type="operational"),
         ),
         errors=(ErrorRecord("numpy", error, f"call reshape({number}, 3) before the fit"),),
+        facts=(
+            Fact("user", "task at hand", task, quote=f"I want to {task}, for the {number}th time"),
+        ),
+        at=f"2026-01-{number % 28 + 1:02}",
     )
 
 
@@ -141,8 +149,24 @@ def with_every_text(episode: Episode, text: str) -> Episode:
         outcome=more(episode.outcome, "reason"),
         lessons=tuple(more(lesson, "text", "when_to_use") for lesson in episode.lessons),
         errors=tuple(more(error, "error", "fix") for error in episode.errors),
+        facts=tuple(more(fact, "value", "quote") for fact in episode.facts),
         verdicts=tuple(more(verdict, "text") for verdict in episode.verdicts),
     )
+
+
+moments = st.just("") | st.dates().map(lambda day: day.isoformat())
+"""When something was, or that nobody said."""
+facts = st.builds(
+    Fact,
+    st.sampled_from(["user", "Ann"]) | texts,
+    st.sampled_from(["city", "pet"]) | texts,
+    texts,
+    quote=texts,
+    since=moments,
+    until=moments,
+    category=st.sampled_from(["", "state"]),
+    holds=st.booleans(),
+)
 
 
 @st.composite
@@ -169,6 +193,8 @@ def episodes(draw: st.DrawFn, identities: st.SearchStrategy[str] = names) -> Epi
         errors=tuple(draw(st.lists(error, max_size=2))),
         verdicts=tuple(draw(st.lists(st.builds(Verdict, texts, texts), max_size=1))),
         resolves=tuple(draw(st.lists(identities, max_size=2))),
+        facts=tuple(draw(st.lists(facts, max_size=3))),
+        at=draw(moments),
     )
 
 
@@ -196,7 +222,13 @@ def verdicts(
     """Draw what a judge may say, sense or not: about items that are there, were, or never were."""
     about = st.sampled_from([None, "never there", *sorted(content.items)])
     answers = [
-        st.builds(Verdict, st.just(question.id), st.sampled_from(ACTIONS), about, texts)
+        st.builds(
+            Verdict,
+            st.just(question.id),
+            st.sampled_from(ACTIONS),
+            about,
+            st.sampled_from(["fact-0", "fact-1"]) | texts,
+        )
         for question in questions
     ]
     return tuple(verdict for answer in answers for verdict in draw(st.lists(answer, max_size=3)))

@@ -89,7 +89,7 @@ class AskingCases(ProviderSuite):
             memory.draft_questions(query, context)
         for number in (0, self.episodes):
             memory.questions(self.episode(number))
-        assert memory.needs <= {"lessons", "errors", "verdicts", "draft"}
+        assert memory.needs <= {"lessons", "errors", "facts", "verdicts", "draft"}
         memory.manage(dry_run=True)
         memory.export_items(tmp_path / "bank.jsonl")
         assert memory.content().digest == make(store).content().digest == before
