@@ -15,6 +15,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
 from langgraft.nodes.deduplicate import deduplicate_node
 from langgraft.nodes.dialogue import Model
+from langgraft.nodes.extract import extract_facts_node
 from langgraft.nodes.judge import draft_node, judge_node
 from langgraft.nodes.memory import KeepsAttempts, counterpart_node, remember_node
 from langgraft.nodes.node import Update
@@ -111,6 +112,8 @@ def after_episode(
             }
         else:
             nodes = _distilling(memory, reflection_model)
+    if "facts" in memory.needs:
+        nodes["extract"] = extract_facts_node(reflection_model, memory)
     if "verdicts" in memory.needs:
         nodes["judge"] = judge_node(memory, judge_model)
     return {**nodes, "remember": remember_node(memory)}

@@ -9,18 +9,21 @@ for byte; so a log of deltas *is* the memory, and every store is a cache of it.
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import zip_longest
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from langgraft._core.arguments import check_argument, describe_validation
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import InputError
+from langgraft.memory.blocks import BLOCK_END as BLOCK_END  # noqa: PLC0414  (told here too)
+from langgraft.memory.blocks import BLOCK_START as BLOCK_START  # noqa: PLC0414
+from langgraft.memory.blocks import strip_block as strip_block  # noqa: PLC0414
 from langgraft.memory.facts import Fact, moment
+from langgraft.memory.sources import Sources, check_sources
 
 T = TypeVar("T")
 
@@ -45,14 +48,6 @@ gold answers that no agent would have in earnest."""
 ErrorKind: TypeAlias = Literal["code", "environment", "resource"]
 """What failed: the program, what it runs in (files, packages, network), or a limit on time or
 memory."""
-
-NAME: Final = "recalled_memory"
-"""What stands in both markers of a block."""
-
-BLOCK_START = f"<{NAME}>"
-BLOCK_END = f"</{NAME}>"
-
-_BLOCK = re.compile(rf"{re.escape(BLOCK_START)}.*?(?:{re.escape(BLOCK_END)}\n?|\Z)", re.DOTALL)
 
 
 class MemoryItem(BaseModel):
@@ -84,6 +79,8 @@ class MemoryItem(BaseModel):
     """What the item is retrieved by, where that is not its text."""
     metadata: Mapping[str, Scalar] = Field(default_factory=dict)
     """Flat extra fields: `package`, `error`, `kind` …"""
+    sources: Sources = ()
+    """What it follows from besides its own episode: `user:ada`, `item:e1/note` …"""
 
     @field_validator("metadata")
     @classmethod
@@ -116,6 +113,8 @@ class MemoryItem(BaseModel):
             value["key"] = self.key
         if self.metadata:
             value["metadata"] = dict(self.metadata)
+        if self.sources:
+            value["sources"] = list(self.sources)
         return value
 
     @classmethod
@@ -307,7 +306,8 @@ class Episode:
     """One attempt at one task, complete. Injected memory is not part of it.
 
     Raises:
-        InputError: The id is empty or holds a lone surrogate, or a part is of another class.
+        InputError: The id is empty or holds a lone surrogate, a part is of another class, or a
+            source is not possible.
     """
 
     id: str
@@ -329,6 +329,8 @@ class Episode:
     """What was said in it of somebody or something, for memory that keeps facts."""
     at: str = ""
     """When it was, as ISO 8601; empty where nobody needs to know."""
+    sources: tuple[str, ...] = ()
+    """Who and what it was learned from, where anybody said: `user:ada`, `tool:search`, `web:…`."""
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -342,6 +344,7 @@ class Episode:
         check_argument("`outcome` of an episode", self.outcome, Outcome)
         if self.at:
             moment(self.at, f"`at` of episode {self.id!r:.80}")
+        object.__setattr__(self, "sources", check_sources(self.sources, "`sources` of an episode"))
         for name, kind in _PARTS.items():
             for part in _listed(name, getattr(self, name)):
                 if not isinstance(part, kind):
@@ -372,8 +375,8 @@ class Episode:
         )
 
     def to_json(self) -> dict[str, JSON]:
-        """Return the episode as JSON; without facts or a time it does not name them."""
-        left_out = {name for name in ("facts", "at") if not getattr(self, name)}
+        """Return the episode as JSON; it names no facts, time or sources where there are none."""
+        left_out = {name for name in ("facts", "at", "sources") if not getattr(self, name)}
         return {name: value for name, value in asdict(self).items() if name not in left_out}
 
     @classmethod
@@ -464,23 +467,6 @@ def render_trajectory(steps: Sequence[Step], *, result: Result) -> str:
     if result:
         lines.append(f"Result: {result}")
     return "\n".join(lines)
-
-
-def strip_block(text: str) -> str:
-    """Take recalled blocks out of a text, so that memory never feeds on itself.
-
-    Of a block that is not ended, such as one quoted in a reply that was cut, all is taken. What
-    is left holds no block: where the two sides of one would make a marker, a blank parts them.
-    """
-    first, *others = _BLOCK.split(text)
-    kept, end = [first], first
-    for piece in others:
-        if BLOCK_START in end[1 - len(BLOCK_START) :] + piece[: len(BLOCK_START) - 1]:
-            kept.append(" ")
-            end = ""
-        kept.append(piece)
-        end = end[1 - len(BLOCK_START) :] + piece
-    return "".join(kept)
 
 
 @dataclass(frozen=True, slots=True)

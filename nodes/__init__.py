@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from langgraft.nodes.chains import with_memory
     from langgraft.nodes.deduplicate import deduplicate_node
     from langgraft.nodes.diagnose import diagnose_node
-    from langgraft.nodes.judge import draft_node, judge_node
+    from langgraft.nodes.extract import extract_facts_node
+    from langgraft.nodes.judge import aconsolidate, consolidate, draft_node, judge_node
     from langgraft.nodes.memory import asks_again, counterpart_node, recall_node, remember_node
     from langgraft.nodes.middleware import MemoryMiddleware, MemoryState
     from langgraft.nodes.reflect import reflect_by_outcome_node, reflect_node
@@ -25,12 +26,15 @@ __all__ = [
     "MemoryMiddleware",
     "MemoryRetriever",
     "MemoryState",
+    "aconsolidate",
     "act_node",
     "asks_again",
+    "consolidate",
     "counterpart_node",
     "deduplicate_node",
     "diagnose_node",
     "draft_node",
+    "extract_facts_node",
     "judge_node",
     "memory_tools",
     "recall_node",
@@ -47,7 +51,8 @@ _MODULES = {
     "chains": ("with_memory",),
     "deduplicate": ("deduplicate_node",),
     "diagnose": ("diagnose_node",),
-    "judge": ("draft_node", "judge_node"),
+    "extract": ("extract_facts_node",),
+    "judge": ("aconsolidate", "consolidate", "draft_node", "judge_node"),
     "memory": ("asks_again", "counterpart_node", "recall_node", "remember_node"),
     "middleware": ("MemoryMiddleware", "MemoryState"),
     "reflect": ("reflect_by_outcome_node", "reflect_node"),

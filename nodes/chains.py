@@ -14,6 +14,7 @@ memory: a retriever is asked with the question alone.
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import reduce
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -57,6 +58,7 @@ from langgraft.nodes.turns import (
     is_question,
     learning,
     memory_model,
+    present,
     question_id,
     recalling,
     turn_id,
@@ -86,6 +88,7 @@ def with_memory(
     outcome: JudgeOutcome | None = None,
     model: ChatModel | None = None,
     on_error: Literal["warn", "raise"] = "warn",
+    now: Callable[[], datetime] | None = None,
 ) -> Runnable[Any, Any]:
     """Give a chain memory; it is called, streamed and piped as before.
 
@@ -122,6 +125,7 @@ def with_memory(
         model: Writes drafts, reflects and judges, for providers that need it.
         on_error: Whether a fault of memory (a store that is down, an embedder, a model that reflects) is
             logged and costs no answer, or is raised.
+        now: What time it is, for memory that keeps facts in time; `None`: by the system's clock.
 
     Raises:
         SettingsError: The provider needs what a turn has not (error records), or a model that is not
@@ -148,7 +152,7 @@ def with_memory(
 
     if isinstance(memory, MemoryProvider):
         of_call({})
-    grafted = _Grafted(of_call, domain, budget, asked, remember, outcome, on_error)
+    grafted = _Grafted(of_call, domain, budget, asked, remember, outcome, on_error, now)
     return _WithMemory(runnable, grafted, input_key, output_key)
 
 
@@ -163,6 +167,7 @@ class _Grafted:
     remember: bool
     outcome: JudgeOutcome | None
     on_error: str
+    now: Callable[[], datetime] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +180,7 @@ class _Turn:
     receipts: Sequence[Mapping[str, Any]]
     prompt: Any
     """What the chain is given, with what was recalled."""
+    at: str
 
 
 class _WithMemory(Runnable[Any, Any]):
@@ -294,7 +300,10 @@ class _WithMemory(Runnable[Any, Any]):
         question, rest = _question(given if key is None else given[key])
         turn = Turn(HumanMessage(strip_block(reply_text(question)), id=question.id or run_id), rest)
         thread = str(config.get("configurable", {}).get("thread_id", ""))
-        context = context_of(turn, with_.domain, question_id(thread, turn), turn_id(thread, turn))
+        at = present(memory, with_.now)
+        context = context_of(
+            turn, with_.domain, question_id(thread, turn), turn_id(thread, turn), at
+        )
         block, receipts = "", []
         try:
             recalled = yield from recalling(memory, turn.task, context, with_.budget, with_.model)
@@ -310,7 +319,7 @@ class _WithMemory(Runnable[Any, Any]):
             prompt = _placed(prompt, block)
         else:
             prompt = {**given, key: _placed(given[key], block)}
-        return _Turn(memory, thread, turn, receipts, prompt)
+        return _Turn(memory, thread, turn, receipts, prompt, at)
 
     def _end(self, begun: _Turn, output: Any) -> Program[Call, None]:
         with_, turn, memory = self._grafted, begun.turn, begun.memory
@@ -330,6 +339,7 @@ class _WithMemory(Runnable[Any, Any]):
             name=episode_id(turn_id(begun.thread, turn), rest),
             task_id=question_id(begun.thread, turn),
             receipts=begun.receipts,
+            at=begun.at,
         )
         yield from self._catch_up(memory)
         yield from self._filed(memory, episode)

@@ -18,11 +18,12 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable
 
 from langgraft._core.arguments import checked, validation_as
-from langgraft._core.effects import Call, Program
+from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.texts import Prompt
-from langgraft.memory.model import By, Question, Verdict, strip_block
+from langgraft.memory.model import By, MemoryDelta, Question, Verdict, strip_block
 from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.providers.facts import FactMemory
 from langgraft.nodes.dialogue import (
     ChatModel,
     Dialogue,
@@ -34,7 +35,15 @@ from langgraft.nodes.dialogue import (
     responding,
     run_dialogue,
 )
-from langgraft.nodes.judging import Contradiction, Novelty, Ruling, Shown, Votes
+from langgraft.nodes.judging import (
+    Contradiction,
+    Merging,
+    Novelty,
+    Relations,
+    Ruling,
+    Shown,
+    Votes,
+)
 from langgraft.nodes.memory import (
     draft_questions,
     episode_of,
@@ -50,6 +59,8 @@ KINDS: Mapping[str, type[Shown]] = {
     "votes": Votes,
     "novelty": Novelty,
     "contradiction": Contradiction,
+    "facts": Relations,
+    "merging": Merging,
 }
 """What can be judged, by `Question.kind`."""
 
@@ -210,6 +221,56 @@ def _judgment(
     name = question.id
     verdicts = tuple(Verdict(name, r.action, r.item_id, r.text, r.by) for r in rulings)
     return Judgment(name, question.kind, verdicts, by, why, calls)
+
+
+# Which facts could be one -------------------------------------------------------------------
+
+
+@checked
+def consolidate(
+    memory: FactMemory,
+    model: ChatModel | None,
+    *,
+    limit: int = 10,
+    prompts: Prompts | None = None,
+) -> MemoryDelta:
+    """Ask a model which facts could be one, put those in the place of the others, and return what that changed.
+
+    It is for whenever nobody waits: a job of the night, not a turn. What it changes can be undone, by
+    forgetting the fact that was made. A model that fails, or proposes nothing, changes nothing.
+
+    Args:
+        memory: Whose facts.
+        model: Any chat model, or the name of one; without one nothing is changed.
+        limit: Most questions.
+        prompts: Prompts by kind, in place of those that ship.
+    """
+    return run(_consolidating(memory, model, limit, prompts), do)
+
+
+@checked
+async def aconsolidate(
+    memory: FactMemory,
+    model: ChatModel | None,
+    *,
+    limit: int = 10,
+    prompts: Prompts | None = None,
+) -> MemoryDelta:
+    """Do as `consolidate` does, without blocking."""
+    return await arun(_consolidating(memory, model, limit, prompts), ado)
+
+
+def _consolidating(
+    memory: FactMemory, model: ChatModel | None, limit: int, prompts: Prompts | None
+) -> Program[Call, MemoryDelta]:
+    asked = chat_model(model, "`model` of consolidate")
+    questions = yield Call(memory.proposals, memory.aproposals, limit=limit)
+    judged = yield from responding(answering_all(questions, (), prompts), asked)
+    verdicts = [verdict for judgment in judged for verdict in judgment.verdicts]
+    if not verdicts:
+        return MemoryDelta()
+    delta: MemoryDelta = yield Call(memory.consolidate, memory.aconsolidate, verdicts)
+    return delta
 
 
 NOTHING_KNOWN = "(nothing)"

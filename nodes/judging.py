@@ -4,6 +4,8 @@
 `votes`             What should become of the rules after an episode (ExpeL).
 `novelty`           Does an error with its fix add anything to the nearest ones kept.
 `contradiction`     Which notes contradict a draft (Agent KB's gate, memory-transplants §4.2).
+`facts`             Which facts kept the new ones of an episode replace, correct or repeat.
+`merging`           Which facts of one subject and attribute could be one.
 ==================  ========================================================================
 
 Each kind has a form (`Shown`) that reads what a question shows, and rules of its own that stand in
@@ -387,6 +389,156 @@ class Contradiction(Shown):
             return f"no note has the id {stance.id!r}; copy the ids from the list"
         if any(stance.id == other.id for other in kept):
             return f"there is another entry for {stance.id!r}"
+        return ""
+
+
+class KnownFact(BaseModel):
+    """A fact as a judge sees it; fields beyond these are shown as they are."""
+
+    model_config = ConfigDict(extra="allow")
+
+    subject: str
+    attribute: str
+    value: str
+    no_longer: bool = False
+    several: bool | None = None
+    """Whether several values may hold at once; `None`: nobody declared it."""
+
+    def written(self) -> dict[str, JSON]:
+        """Return it as JSON, without what nobody said."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+    def in_place_of(self, other: "KnownFact") -> bool:
+        """Whether the two are about one attribute of one subject."""
+        names = ((same_words(f.subject), same_words(f.attribute)) for f in (self, other))
+        return len(set(names)) == 1
+
+
+class Relation(BaseModel):
+    """What a new fact does to one that is kept."""
+
+    fact: str
+    action: Annotated[Literal["replaces", "corrects", "repeats"], Lowered]
+    id: str
+
+
+class Relations(Shown):
+    """New facts, and those kept of their subjects."""
+
+    prompt: ClassVar[str] = "judge_facts"
+
+    facts: Mapping[str, KnownFact]
+    kept: Mapping[str, KnownFact]
+
+    @override
+    def values(self, lessons: Sequence[str]) -> dict[str, str]:
+        new = [{"fact": name} | fact.written() for name, fact in self.facts.items()]
+        kept = {name: fact.written() for name, fact in self.kept.items()}
+        return {"facts": by_line(new), "kept": by_line(identified(kept))}
+
+    @override
+    def reader(self) -> Reader[list[Ruling]]:
+        read_relations = listed(Relation, self._objection)
+
+        def read(value: Any) -> Read[list[Ruling]]:
+            found = read_relations(value)
+            rulings = [Ruling(each.action, each.id, each.fact) for each in found.value]
+            return Read(rulings, found.problems)
+
+        return read
+
+    @override
+    def by_rules(self, lessons: Sequence[str]) -> list[Ruling]:
+        """Have a fact repeat one of the same words, and replace another value only where one may hold.
+
+        What is no longer so replaces what says that it is.
+        """
+        rulings = []
+        for name, fact in self.facts.items():
+            for held, kept in self.kept.items():
+                if not fact.in_place_of(kept):
+                    continue
+                same = same_words(fact.value) == same_words(kept.value)
+                if same and fact.no_longer == kept.no_longer:
+                    rulings.append(Ruling("repeats", held, name, "rules"))
+                elif same or (fact.several is False and not fact.no_longer):
+                    rulings.append(Ruling("replaces", held, name, "rules"))
+        return rulings
+
+    @property
+    @override
+    def needless(self) -> str:
+        return "" if self.facts and self.kept else "there is nothing to compare"
+
+    def _objection(self, relation: Relation, kept: Sequence[Relation]) -> str:
+        if relation.fact not in self.facts:
+            return f"no new fact has the name {relation.fact!r}; copy a name from the list"
+        if relation.id not in self.kept:
+            return f"no kept fact has the id {relation.id!r}; copy an id from the list"
+        if any((relation.fact, relation.id) == (other.fact, other.id) for other in kept):
+            return f"there is another entry for {relation.fact!r} and {relation.id!r}"
+        return ""
+
+
+class Merger(BaseModel):
+    """Facts that could be one."""
+
+    ids: list[str]
+    value: str
+
+
+class Merging(Shown):
+    """Facts of one subject and attribute."""
+
+    prompt: ClassVar[str] = "judge_merge"
+
+    subject: str
+    attribute: str
+    facts: Mapping[str, KnownFact]
+
+    @override
+    def values(self, lessons: Sequence[str]) -> dict[str, str]:
+        facts = {name: fact.written() for name, fact in self.facts.items()}
+        # On one line, so that no name can pass for the prompt's own words.
+        subject, attribute = one_line(self.subject), one_line(self.attribute)
+        return {
+            "subject": subject,
+            "attribute": attribute,
+            "facts": by_line(identified(facts)),
+        }
+
+    @override
+    def reader(self) -> Reader[list[Ruling]]:
+        read_mergers = listed(Merger, self._objection)
+
+        def read(value: Any) -> Read[list[Ruling]]:
+            found = read_mergers(value)
+            rulings = [
+                Ruling("merge", name, each.value.strip())
+                for each in found.value
+                for name in each.ids
+            ]
+            return Read(rulings, found.problems)
+
+        return read
+
+    @override
+    def by_rules(self, lessons: Sequence[str]) -> list[Ruling]:
+        """Leave all as it is: rules cannot tell what belongs together."""
+        return []
+
+    def _objection(self, merger: Merger, kept: Sequence[Merger]) -> str:
+        taken = {name for other in kept for name in other.ids}
+        if unknown := [name for name in merger.ids if name not in self.facts]:
+            return f"no fact has the id {unknown[0]!r}; copy ids from the list"
+        if len(set(merger.ids)) < 2 or len(set(merger.ids)) < len(merger.ids):  # noqa: PLR2004
+            return "an entry names at least two facts, each once"
+        if taken & set(merger.ids):
+            return "a fact is in two entries"
+        if not merger.value.strip():
+            return "a merged fact needs its `value`"
+        if any(same_words(merger.value) == same_words(other.value) for other in kept):
+            return "two entries have the same `value`"
         return ""
 
 

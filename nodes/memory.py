@@ -25,6 +25,7 @@ from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.effects import Call, Program
 from langgraft.memory.bank import bank_namespace
+from langgraft.memory.facts import Fact
 from langgraft.memory.model import (
     Attempt,
     Episode,
@@ -246,6 +247,7 @@ def recall_context(state: AgentState, turn: int | None = None) -> RecallContext:
         observation=turns[taken]["observation"],
         draft=state.get("draft", ""),
         verdicts=tuple(Verdict(**verdict) for verdict in state.get("draft_verdicts", ())),
+        at=state.get("at", ""),
     )
 
 
@@ -277,6 +279,8 @@ def episode_of(state: AgentState) -> Episode:
         errors=tuple(ErrorRecord(**error) for error in state.get("errors", ())),
         verdicts=tuple(Verdict(**verdict) for verdict in state.get("verdicts", ())),
         recalls=tuple(Receipt(**receipt) for receipt in state.get("receipts", [])),
+        facts=tuple(Fact(**fact) for fact in state.get("facts", ())),
+        at=state.get("at", ""),
     )
 
 

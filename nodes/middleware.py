@@ -27,6 +27,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, cast
@@ -70,6 +71,7 @@ from langgraft.nodes.turns import (
     learning,
     memory_model,
     placed,
+    present,
     question_id,
     recalling,
     turn_id,
@@ -109,6 +111,8 @@ class TurnRecord(TypedDict):
     """The episode that it was filed as."""
     replaces: NotRequired[list[str]]
     """Episodes whose place it takes, filed or perhaps filed (`on_refile`)."""
+    at: NotRequired[str]
+    """When it began, for memory that keeps facts in time."""
     episode: NotRequired[dict[str, Any]]
     """What is still to be filed: messages may be summarized or deleted before that succeeds."""
 
@@ -172,6 +176,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             at all (`no`). What a process had no time to file when it died the next turn files.
         on_error: Whether a fault of memory is a warning, and the user is answered all the same, or
             fails the turn. What could not be filed is filed by the user's next turn.
+        now: What time it is, for memory that keeps facts in time; `None`: by the system's clock.
         on_refile: What becomes of a turn whose message is sent again with the same id, after it was
             filed: the first episode is kept (`skip`), or the latest takes its place (`replace`).
 
@@ -198,6 +203,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         remember: Literal["inline", "background", "no"] = "inline",
         on_error: Literal["warn", "raise"] = "warn",
         on_refile: Literal["skip", "replace"] = "skip",
+        now: Callable[[], datetime] | None = None,
     ) -> None:
         super().__init__()
         self._banks = _Opened(memory, settings, store, user)
@@ -205,7 +211,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self._model = memory_model(model, "`model` of MemoryMiddleware")
         self._template = prompt or shipped("reflect")
         self._remember, self._on_error, self._on_refile = remember, on_error, on_refile
-        self._checked = False
+        self._checked, self._now = False, now
         self._shown: OrderedDict[tuple[Any, str], _Shown] = OrderedDict()
         self._lock = threading.Lock()
         self._filings: Filings[TurnRecord] = Filings()
@@ -330,6 +336,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             )
         memory = self._banks.of(record["user"], runtime)
         self._check(memory)
+        if "at" not in record and (began := present(memory, self._now)):
+            record["at"] = began
         left = yield from self._file_left(held, messages, runtime)
         if not left:
             yield from self._catch_up(memory.namespace)
@@ -349,7 +357,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
 
         Where memory fails, that is what was shown before.
         """
-        context = context_of(turn, self._domain, record["question"], record["turn"])
+        context = self._context(turn, record)
         try:
             recalled = yield from recalling(
                 memory, record["task"], context, self._budget, self._model
@@ -365,6 +373,10 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             while len(self._shown) > SHOWN_AT_ONCE:
                 self._shown.popitem(last=False)
         return shown
+
+    def _context(self, turn: Turn, record: TurnRecord) -> RecallContext:
+        at = record.get("at", "")
+        return context_of(turn, self._domain, record["question"], record["turn"], at)
 
     def _told(
         self, state: Mapping[str, Any], messages: list[AnyMessage], runtime: Any
@@ -389,7 +401,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
     ) -> bool:
         if not turn.rest:
             return False
-        now = context_of(turn, self._domain, record["question"], record["turn"])
+        now = self._context(turn, record)
         return memory.asks_again(record["task"], now, shown.context)
 
     def _end(self, state: Mapping[str, Any], runtime: Any) -> Program[Call, Update | None]:
@@ -514,6 +526,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             name=episode_id(record["turn"], rest),
             task_id=record["question"],
             receipts=record["receipts"],
+            at=record.get("at", ""),
         )
 
     def _filing(

@@ -44,6 +44,8 @@ class AgentInput(TypedDict, total=False):
     attempt had it."""
     episode_index: int
     """Position of the attempt in its stream, where there is one."""
+    at: str
+    """When it is made, as ISO 8601, for memory that keeps facts in time."""
 
 
 class AgentState(AgentInput, total=False):
@@ -105,6 +107,10 @@ class AgentState(AgentInput, total=False):
     """Lessons that were drawn and not kept, in the order in which they were dropped."""
     errors: list[dict[str, Any]]
     """Errors met on the way, as `langgraft.memory.model.ErrorRecord`."""
+    facts: list[dict[str, Any]]
+    """Facts that were told in it, as `langgraft.memory.facts.Fact`."""
+    extraction: str
+    """What came of extracting them: `ok`, or why some are missing."""
     verdicts: list[dict[str, Any]]
     """Answers to memory's questions about the episode, as `Verdict`."""
     judging: list[dict[str, Any]]

@@ -8,6 +8,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
@@ -39,6 +40,7 @@ from langgraft.nodes.dialogue import (
     chat_model,
     responding,
 )
+from langgraft.nodes.extract import extracting
 from langgraft.nodes.judge import Judgment, answering_all, drafting
 from langgraft.nodes.memory import draft_questions, filed, provided, questions_about, traced
 from langgraft.nodes.reflect import MAX_LESSONS, parse_lessons, reflection_messages
@@ -271,7 +273,7 @@ def check_remembers(memory: MemoryProvider[Any], model: Model | None, what: str)
     """Refuse a provider that needs of a turn what nothing makes.
 
     Raises:
-        SettingsError: It needs error records, or lessons or verdicts and there is no model.
+        SettingsError: It needs error records, or facts, lessons or verdicts and there is no model.
     """
     if "errors" in memory.needs:
         msg = (
@@ -279,13 +281,13 @@ def check_remembers(memory: MemoryProvider[Any], model: Model | None, what: str)
             f" diagnose in a node of your own and file the episode with `file`"
         )
         raise SettingsError(msg)
-    needed = sorted({"lessons", "verdicts"} & memory.needs)
+    needed = sorted({"facts", "lessons", "verdicts"} & memory.needs)
     if needed and model is None:
         msg = f"{type(memory).__name__} needs {' and '.join(needed)}: pass `model` to {what} to have them"
         raise SettingsError(msg)
 
 
-def context_of(turn: Turn, domain: str, task_id: str, episode: str) -> RecallContext:
+def context_of(turn: Turn, domain: str, task_id: str, episode: str, at: str = "") -> RecallContext:
     """Tell memory where the agent stands in a turn."""
     rest = turn.rest
     return RecallContext(
@@ -295,6 +297,7 @@ def context_of(turn: Turn, domain: str, task_id: str, episode: str) -> RecallCon
         stage="step" if rest else "start",
         step=sum(isinstance(message, AIMessage) for message in rest),
         observation=reply_text(rest[-1]) if rest else "",
+        at=at,
     )
 
 
@@ -316,12 +319,27 @@ def recalling(
     return recalled
 
 
+def present(memory: MemoryProvider[Any], now: Callable[[], datetime] | None) -> str:
+    """Return what time it is, for memory that keeps facts in time; nothing for other memory.
+
+    Args:
+        memory: The memory.
+        now: The application's clock; `None`: the system's.
+    """
+    if "facts" not in memory.needs:
+        return ""
+    return (datetime.now(UTC) if now is None else now()).isoformat(timespec="seconds")
+
+
 def learning(
     memory: MemoryProvider[Any], episode: Episode, model: Model | None, template: Prompt
 ) -> Program[Call, MemoryDelta]:
-    """Draw lessons and verdicts as far as memory needs any, and file the episode."""
+    """Draw lessons, facts and verdicts as far as memory needs any, and file the episode."""
     if "lessons" in memory.needs:
         episode = yield from responding(_reflecting(episode, template), model)
+    if "facts" in memory.needs:
+        extracted = yield from responding(extracting(episode, memory.attributes), model)
+        episode = replace(episode, facts=extracted.facts)
     questions = yield from questions_about(memory, episode)
     lessons = [lesson.text for lesson in episode.lessons]
     judged = yield from _judged(questions, lessons, model)
@@ -358,6 +376,7 @@ def episode_of_turn(
     name: str,
     task_id: str,
     receipts: Sequence[Mapping[str, Any]] = (),
+    at: str = "",
 ) -> Episode:
     """Put together the episode that a turn is; what the agent itself found in memory is left out.
 
@@ -369,6 +388,7 @@ def episode_of_turn(
         name: The episode's id.
         task_id: The question's.
         receipts: Of what was recalled for it.
+        at: When it was.
     """
     # The first step is what an agent sees before it acts: here nothing but the task.
     steps = [Step("", "", "")]
@@ -387,6 +407,7 @@ def episode_of_turn(
         steps=tuple(steps),
         outcome=ended,
         recalls=tuple(Receipt(**receipt) for receipt in receipts),
+        at=at,
     )
 
 

@@ -67,7 +67,7 @@ class Attempt:
         return replace(episode, id=self.episode, task_id=self.task.id, domain=self.domain)
 
 
-_WHAT_FILING_NEEDS: Final[frozenset[Need]] = frozenset({"errors", "lessons", "verdicts"})
+_WHAT_FILING_NEEDS: Final[frozenset[Need]] = frozenset({"errors", "facts", "lessons", "verdicts"})
 
 _UNDER_WAY: ContextVar[Attempt | None] = ContextVar("langgraft_attempt", default=None)
 

@@ -66,6 +66,7 @@ OTHER_WORLDS: Final = ("langgraft.benchmarks.continual.worlds",)
 
 ASKING: Final["Mapping[Need, Sequence[str]]"] = {
     "draft": ("draft", "judge_contradiction"),
+    "facts": ("extract_facts", "judge_facts", "repair"),
     "lessons": (),
     "verdicts": ("judge_novelty", "judge_novelty_message", "judge_votes", "repair"),
 }
@@ -91,6 +92,9 @@ CALLS_BEFORE: Final = 3
 be corrected."""
 CALLS_TO_JUDGE: Final = 2
 """Model calls for one question about an episode: an answer, and its correction."""
+
+CALLS_TO_EXTRACT: Final = 2
+"""Model calls for the facts of an episode: an answer, and its correction."""
 
 CALLS_TO_DISTILL: Final = {"plain": 1, "by_outcome": 4, "strategies": 2}
 """Model calls for the lessons of an episode: a reflection; or one that may have to be corrected, and
@@ -252,6 +256,7 @@ class ContinualStudy(Study[ContinualPlan]):
                 calls += CALLS_BEFORE * ("draft" in needs)
                 if not run.frozen:
                     calls += CALLS_TO_DISTILL[condition.distillation] * ("lessons" in needs)
+                    calls += CALLS_TO_EXTRACT * ("facts" in needs)
                     calls += CALLS_TO_JUDGE * ("verdicts" in needs)
         return run.length * calls
 

@@ -17,6 +17,7 @@ Notes and draft    They contradict each other if both state an answer, and not t
 Lessons            Not valid if shorter than 20 characters or longer than 1,000, said
                    twice, or the task over again. Score 0.9 if a longer word of the
                    lesson stands in the task or the trajectory, else 0.2.
+Facts              As `facts` says.
 Draft              `The answer is` the last number of the task; without one, that it
                    would look around first.
 =================  ==================================================================
@@ -30,6 +31,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from langgraft.benchmarks.simulated import facts
 from langgraft.nodes.judging import Contradiction, Novelty, same_words
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.validate import validate_by_rules
@@ -62,6 +64,11 @@ def _rules() -> Mapping[str, Callable[[str], str]]:
         "judge_contradiction": _compare,
         "validate": _validate,
         "draft": _draft,
+        "extract_facts": lambda text: facts.extracted(_objects(text, "Conversation")),
+        "judge_facts": lambda text: facts.related(
+            _objects(text, "New facts"), _objects(text, "Kept facts")
+        ),
+        "judge_merge": lambda text: facts.merged(_objects(text, "Facts about the")),
     }
     return {_first_line(name): rule for name, rule in rules.items()}
 

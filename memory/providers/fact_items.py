@@ -24,6 +24,7 @@ from langgraft.memory.facts import (
 )
 from langgraft.memory.model import Annotate, BankContent, Change, MemoryItem, Question, Verdict
 from langgraft.memory.provider import FEEDBACK, with_feedback
+from langgraft.memory.sources import source
 
 SINCE: Final = "since"
 UNTIL: Final = "until"
@@ -93,7 +94,9 @@ def link_to(links: dict[Link, list[str]], action: str, until: float, kept: Memor
     links.setdefault(link, []).append(kept.id)
 
 
-def completed(given: Mapping[Link, Sequence[str]], content: BankContent) -> dict[Link, list[str]]:
+def completed(
+    given: Mapping[Link, Sequence[str]], items: Mapping[str, MemoryItem]
+) -> dict[Link, list[str]]:
     """Return links with what follows from them.
 
     What stands for a fact once that is gone is replaced or corrected with it; and what corrects a fact
@@ -102,14 +105,14 @@ def completed(given: Mapping[Link, Sequence[str]], content: BankContent) -> dict
     links: dict[Link, list[str]] = {name: [*ids] for name, ids in given.items()}
     for name in ("replaces", "corrects"):
         ids = links.get(name, [])
-        for item in content.items.values():
+        for item in items.values():
             if set(linked(item.metadata, "repeats")) & set(ids) and item.id not in ids:
                 ids.append(item.id)
     corrected = set(links.get("corrects", ()))
-    for item in content.items.values():
+    for item in items.values():
         apart = linked(item.metadata, "replaces")
         if item.id in corrected:
-            links.setdefault("replaces", []).extend(each for each in apart if each in content.items)
+            links.setdefault("replaces", []).extend(each for each in apart if each in items)
         elif corrected & set(apart):
             links.setdefault("replaces", []).append(item.id)
     return {
@@ -225,6 +228,7 @@ def merged_item(text: str, sources: Sequence[MemoryItem], order_index: int) -> M
         success=None,
         order_index=order_index,
         task_id=tasks.pop() if len(tasks) == 1 else None,
+        sources=tuple({source("item", n) for n in names} | {s for i in sources for s in i.sources}),
         key=key_of(fact, wording),
         metadata={
             **metadata_of(fact, since, OPEN, moment(said, "`said`") if said else BEGINNING, links),

@@ -136,9 +136,10 @@ class _New:
     kept: dict[str, MemoryItem] = field(default_factory=dict)
     equal: MemoryItem | None = None
 
-    def shown(self, *, many: bool) -> dict[str, JSON]:
-        value = shown(self.fact, self.since, self.until)
-        return {**value, "quote": self.fact.quote, "several": many}
+    def shown(self, declared: Mapping[str, bool]) -> dict[str, JSON]:
+        told = {**shown(self.fact, self.since, self.until), "quote": self.fact.quote}
+        several = declared.get(plain(self.fact.attribute))
+        return told if several is None else {**told, "several": several}
 
 
 class FactMemory(MemoryProvider[FactSettings]):
@@ -341,8 +342,12 @@ class FactMemory(MemoryProvider[FactSettings]):
             if any(given.says(each.fact) for each in told):
                 continue
             told.append(self._dated(f"fact-{number}", given, said))
-        for each in told:
+        for place, each in enumerate(told):
             each.kept = yield from self._near(each)
+            for other in told[:place]:  # "we moved to Rome, no, to Paris"
+                if other.fact.slot == each.fact.slot:
+                    item = self._item(episode, other, said, {}, 0)
+                    each.kept[item.id] = item
             each.equal = next(
                 (item for item in each.kept.values() if each.fact.says(fact_in(item.metadata))),
                 None,
@@ -387,7 +392,8 @@ class FactMemory(MemoryProvider[FactSettings]):
         ========  ============================================================================
         `facts`   name → the new fact, with the words it was drawn from; `several` says that its
                   attribute was declared to have several values
-        `kept`    id → a fact of the same subject
+        `kept`    id → a fact of the same subject; of the same attribute also one that the episode
+                  told before it
         ========  ============================================================================
 
         A verdict's action is `replaces`, `corrects` or `repeats`, its `item_id` the fact kept and
@@ -396,12 +402,10 @@ class FactMemory(MemoryProvider[FactSettings]):
         open_ones = [each for each in new if each.kept and each.equal is None]
         if not open_ones:
             return None
-        many = {plain(each.name) for each in self.settings.profile if each.many}
+        declared = {plain(each.name): each.many for each in self.settings.profile}
         kept = {name: item for each in open_ones for name, item in each.kept.items()}
         shows: dict[str, JSON] = {
-            "facts": {
-                each.name: each.shown(many=plain(each.fact.attribute) in many) for each in open_ones
-            },
+            "facts": {each.name: each.shown(declared) for each in open_ones},
             "kept": {
                 name: shown(fact_in(item.metadata), *Dated(0, item.metadata).own)
                 for name, item in kept.items()
@@ -421,10 +425,11 @@ class FactMemory(MemoryProvider[FactSettings]):
             content = yield from bank.read_content(self.namespace)
         made: list[MemoryItem] = []
         for each in new:
-            given = completed(links[each.name], content)
+            items = {**content.items, **{item.id: item for item in made}}
+            given = completed(links[each.name], items)
             corrected = given.get("corrects", ())
             if corrected and not each.fact.since:
-                own = (dated(content.items[name]).own[0] for name in corrected)
+                own = (dated(items[name]).own[0] for name in corrected if name in items)
                 each.since = min(own, default=each.since)
             made.append(self._item(episode, each, said, given, order_index + len(made)))
         added: list[Change] = yield from self._unnamed(made)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from langgraft.memory.providers.expel import ExpeL, ExpeLSettings
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
     from langgraft.memory.providers.lightweight import LightweightMemory, LightweightSettings
+    from langgraft.memory.providers.facts import FactMemory, FactSettings
     from langgraft.memory.providers.memrl import MemRL, MemRLSettings
     from langgraft.memory.providers.reasoning_bank import ReasoningBank, ReasoningBankSettings
     from langgraft.memory.providers.simple_rag import SimpleRAG, SimpleRAGSettings
@@ -143,6 +144,7 @@ _MODULES = {
     "langgraft.memory.providers.coding": ("CodingMemory", "CodingSettings"),
     "langgraft.memory.providers.expel": ("ExpeL", "ExpeLSettings"),
     "langgraft.memory.providers.lightweight": ("LightweightMemory", "LightweightSettings"),
+    "langgraft.memory.providers.facts": ("FactMemory", "FactSettings"),
     "langgraft.memory.providers.memrl": ("MemRL", "MemRLSettings"),
     "langgraft.memory.providers.reasoning_bank": ("ReasoningBank", "ReasoningBankSettings"),
     "langgraft.memory.providers.simple_rag": ("SimpleRAG", "SimpleRAGSettings"),
