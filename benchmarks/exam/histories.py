@@ -54,6 +54,14 @@ ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
     "instrument": ("cello", "flute", "banjo", "harp", "oboe", "tuba", "viola", "drums"),
     "sport": ("rowing", "tennis", "judo", "fencing", "golf", "rugby", "curling", "archery"),
 }
+ASKED: Final[Mapping[str, tuple[str, str]]] = {
+    "city": ("Where", "live"),
+    "employer": ("Whom", "work for"),
+    "drink": ("What", "have in the morning"),
+    "instrument": ("What", "play in the band"),
+    "sport": ("What", "do to keep fit"),
+}
+"""Attribute → the words it is asked for in, which are others than it is told in."""
 HOUSES: Final = ("Ash", "Birch", "Cedar", "Elm", "Fir", "Larch", "Maple", "Oak")
 THINGS: Final = ("red key", "blue lamp", "green book", "gold coin", "white rope")
 PLACES: Final = ("drawer", "chest", "basket", "shelf", "oven", "cellar", "barrel", "cupboard")
@@ -214,9 +222,9 @@ class _People:
         return _episode(name, self.domain, task, steps, told)
 
     def question(self, history: History, slot: tuple[str, str], kind: Kind) -> Question:
-        subject, attribute = slot
-        what = f"the {attribute} of {subject}"
-        return _question(history, slot, kind, what, self.values(slot), self.words(slot))
+        word, verb = ASKED[slot[1]]
+        now, then = f"{word} does {slot[0]} {verb}", f"{word} did {slot[0]} {verb}"
+        return _question(history, slot, kind, (now, then), (self.values(slot), self.words(slot)))
 
 
 class _Houses:
@@ -262,8 +270,8 @@ class _Houses:
         return _episode(name, self.domain, task, steps, told)
 
     def question(self, history: History, slot: tuple[str, str], kind: Kind) -> Question:
-        what = f"the place of the {slot[0]}"
-        return _question(history, slot, kind, what, self.values(slot), self.words(slot))
+        now, then = f"Where is the {slot[0]} kept", f"Where was the {slot[0]} kept"
+        return _question(history, slot, kind, (now, then), (self.values(slot), self.words(slot)))
 
 
 def _episode(name: str, domain: str, task: str, steps: tuple[Step, ...], told: Told) -> Episode:
@@ -290,30 +298,34 @@ def _episode(name: str, domain: str, task: str, steps: tuple[Step, ...], told: T
     )
 
 
+def _between(day: str, later: str) -> str:
+    """Return the day in the middle of two, or the first where none is between them."""
+    first, last = date.fromisoformat(day), date.fromisoformat(later)
+    return (first + (last - first) // 2).isoformat()
+
+
 def _question(
     history: History,
     slot: tuple[str, str],
     kind: Kind,
-    what: str,
-    values: tuple[str, ...],
-    words: tuple[str, ...],
+    asked: tuple[str, str],
+    vocabulary: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> Question:
     told = [session.told for session in history.about(*slot)]
     every = [each.value for each in told]
     on = before = ""
-    text, answers = f"What is {what}?", every[-1:]
+    now, then = asked
+    text, answers = f"{now}?", every[-1:]
     match kind:
         case "staleness":
-            text = f"What is {what} today?"
+            text = f"{now} today?"
         case "contradiction":
-            text, answers = f"What do people say about {what}?", every
+            text, answers = f"People do not agree: {now[0].lower()}{now[1:]}?", every
         case "as of":
-            on = told[1].day
-            text, answers = f"What was {what} on {on}?", every[1:2]
+            on = _between(told[1].day, told[2].day)
+            text, answers = f"{then} on {on}?", every[1:2]
         case "order":
             before = every[2]
-            text, answers = f"What was {what} before it was {before}?", every[1:2]
+            text, answers = f"{then} before {before}?", every[1:2]
     gone = frozenset(every) - frozenset(answers) if kind == "staleness" else frozenset[str]()
-    return Question(
-        kind, *slot, text, values, words, on, before, frozenset(answers), gone
-    )
+    return Question(kind, *slot, text, *vocabulary, on, before, frozenset(answers), gone)

@@ -8,7 +8,7 @@ what it scores in the mean over all other subjects.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
+from itertools import takewhile
 from typing import Any, Final, Protocol, TypeAlias
 
 from langgraph.store.memory import InMemoryStore
@@ -16,6 +16,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft.benchmarks.exam.histories import KINDS, History, Kind, Question, Session
 from langgraft.benchmarks.exam.reading import read
+from langgraft.memory.facts import plain
 from langgraft.memory.model import Episode, Verdict
 from langgraft.memory.model import Question as MemoryQuestion
 from langgraft.memory.provider import MemoryProvider
@@ -106,7 +107,7 @@ def take_exam(name: str, histories: Sequence[History]) -> Marks:
     """
     if name in REFERENCES:
         chance = _chance(histories) if name == SHUFFLED else ()
-        answers = _answers(lambda history: Reference(history, name == SHUFFLED), histories)
+        answers = _answers(lambda history: Reference(history, shuffled=name == SHUFFLED), histories)
         return Marks(name, (), tuple(answers), chance)
     needs = tuple(sorted(make_provider(name, InMemoryStore(), settings={}).needs))
     return Marks(name, needs, tuple(_answers(lambda _: Seated(name), histories)))
@@ -134,7 +135,8 @@ def _answers(seat: Seat, histories: Sequence[History]) -> Iterator[Answer]:
             elif question.kind == "abstention":
                 right = not given
             prompt = f"{block}\n{question.text}"
-            shared = len(commonprefix([prompt, before])) / len(prompt)
+            alike = takewhile(lambda pair: pair[0] == pair[1], zip(prompt, before, strict=False))
+            shared = sum(1 for _ in alike) / len(prompt)
             yield Answer(
                 history.name,
                 question.kind,
@@ -200,6 +202,9 @@ def _fields(episode: Episode) -> dict[str, Any]:
     return {name: getattr(episode, name) for name in episode.__dataclass_fields__}
 
 
+_SAME_VOICE: Final = ("subject", "attribute", "said_by")
+
+
 def verdicts(question: MemoryQuestion) -> Iterator[Verdict]:
     """Answer what a memory asks about new facts; of anything else nothing is said.
 
@@ -210,7 +215,7 @@ def verdicts(question: MemoryQuestion) -> Iterator[Verdict]:
         return
     for name, fact in new.items():
         for identity, old in kept.items():
-            if all(fact[part] == old[part] for part in ("subject", "attribute", "said_by")):
+            if all(plain(fact[each]) == plain(old[each]) for each in _SAME_VOICE):
                 action = "repeats" if fact["value"] == old["value"] else "replaces"
                 yield Verdict(question.id, action, identity, name, by="rules")
 
@@ -223,7 +228,7 @@ class Reference:
         shuffled: Whether it is another's.
     """
 
-    def __init__(self, history: History, shuffled: bool) -> None:  # noqa: FBT001
+    def __init__(self, history: History, *, shuffled: bool) -> None:
         self.history = history
         self.shuffled = shuffled
         self.forgotten: set[str] = set()
@@ -274,7 +279,9 @@ def _chance(histories: Sequence[History]) -> tuple[tuple[Kind, float], ...]:
     for history in histories:
         for question in history.questions:
             others = subjects_beside(history, question)
-            given = [read(retold(history, question, each, frozenset()), question) for each in others]
+            given = [
+                read(retold(history, question, each, frozenset()), question) for each in others
+            ]
             if question.kind in ("abstention", "forgetting"):
                 right = sum(not each for each in given) * (question.kind == "abstention")
             else:

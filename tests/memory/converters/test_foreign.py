@@ -251,7 +251,11 @@ def recalled(items: Sequence[MemoryItem], query: str, folder: Path) -> list[str]
 DEEP: Final = "[" * 500 + "]" * 500
 REFUSED: Final = {
     "torn": ("mem0", '{"results": [{"id": "m", "memory": "x"', "not JSON"),
-    "deep": ("mem0", f'{{"results": [{{"id": "m", "memory": "x", "a": {DEEP}}}]}}', "nested more than 100"),
+    "deep": (
+        "mem0",
+        f'{{"results": [{{"id": "m", "memory": "x", "a": {DEEP}}}]}}',
+        "nested more than 100",
+    ),
     "twice": ("mem0", '[{"id": "m", "id": "n", "memory": "x"}]', "field 'id' stands twice"),
     "no number": ("mem0", '[{"id": "m", "memory": "x", "score": NaN}]', "NaN is not JSON"),
     "too large a number": ("mem0", '[{"id": "m", "memory": "x", "score": 1e999}]', "[0]: "),
@@ -303,6 +307,7 @@ FULL: Final = MemoryItem(
     task_id="t1",
     key="A listing has several pages.",
     metadata={"user_id": "ada", "tags:json": '["paging"]'},
+    sources=("user:ada",),
 )
 
 
