@@ -208,16 +208,16 @@ def parse_line(path: Path, row: int, line: bytes, *, foreign: bool = False) -> d
     return value
 
 
-def parse_json(data: bytes) -> JSON:
-    """Read JSON strictly: UTF-8, no NaN, no name twice in an object, no more than `MAX_PARTS`.
+def parse_json(data: bytes, most: int = MAX_PARTS) -> JSON:
+    """Read JSON strictly: UTF-8, no NaN, no name twice in an object, no more than `most` parts.
 
     Raises:
         ValueError: It is something else; the message is one line.
     """
-    if len(data) > MAX_PARTS:
+    if len(data) > most:
         unescaped = data.replace(rb"\\", b"").replace(rb"\"", b"")
-        if next(islice(_PART.finditer(unescaped), MAX_PARTS, None), None):
-            msg = f"not JSON of a memory: more than {MAX_PARTS:,} fields, texts and lists"
+        if next(islice(_PART.finditer(unescaped), most, None), None):
+            msg = f"not JSON of a memory: more than {most:,} fields, texts and lists"
             raise ValueError(msg)
     try:
         value: JSON = _DECODER.decode(data.decode("utf-8"))

@@ -1,7 +1,10 @@
 """Converters: memory that other systems wrote, as items of ours.
 
+foreign     files of other systems, read and written, with a report of what was lost
 field_map   any file of one JSON object a line, by which field of an item comes from where
 reme        the field maps of ReMe's memory libraries and vector stores
+systems     langmem, mem0, Letta and ReasoningBank, as tables that `forms` reads and writes by
+markdown    AGENTS.md, MEMORY.md and the like
 """
 
 from typing import TYPE_CHECKING
@@ -10,9 +13,29 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.memory.converters.field_map import FieldMap, FieldSource, convert_jsonl
+    from langgraft.memory.converters.foreign import (
+        FORMS,
+        Converted,
+        Loss,
+        detect_form,
+        read_foreign,
+        write_foreign,
+    )
     from langgraft.memory.converters.reme import REME, REME_FORMS
 
-__all__ = ["REME", "REME_FORMS", "FieldMap", "FieldSource", "convert_jsonl"]
+__all__ = [
+    "FORMS",
+    "REME",
+    "REME_FORMS",
+    "Converted",
+    "FieldMap",
+    "FieldSource",
+    "Loss",
+    "convert_jsonl",
+    "detect_form",
+    "read_foreign",
+    "write_foreign",
+]
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
@@ -20,6 +43,10 @@ __getattr__, __dir__ = lazy_exports(
         "FieldMap": "langgraft.memory.converters.field_map",
         "FieldSource": "langgraft.memory.converters.field_map",
         "convert_jsonl": "langgraft.memory.converters.field_map",
+        **dict.fromkeys(
+            ("FORMS", "Converted", "Loss", "detect_form", "read_foreign", "write_foreign"),
+            "langgraft.memory.converters.foreign",
+        ),
         "REME": "langgraft.memory.converters.reme",
         "REME_FORMS": "langgraft.memory.converters.reme",
     },

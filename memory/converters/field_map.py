@@ -1,6 +1,7 @@
 """Files of one JSON object a line that others wrote, as items: a field map says what comes from where."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -141,6 +142,48 @@ class FieldMap(BaseModel):
             sources = [f"{name} comes from {getattr(self, name)}" for name in _named(error, self)]
             raise InputError("; ".join([str(error), *sources])) from error
 
+    def row(self, item: MemoryItem) -> dict[str, JSON]:
+        """Return the row of an item: what of it the map reads, where it looks first.
+
+        A field that a row must have and an item need not is what stands in for it: its key is
+        then its text.
+        """
+        row: dict[str, JSON] = {}
+        values = item.to_json()
+        held = values.pop("metadata", {})
+        for name, source in self._sources().items():
+            inner = name.removeprefix("metadata.")
+            value = values.get(name) if inner == name else held.get(inner)  # type: ignore[union-attr]
+            if value is None and source.required and name == "key":
+                value = item.retrieval_key
+            if value is None or not source.paths or value == source.constant:
+                continue
+            place = row
+            *outer, last = source.paths[0].split(".")
+            for part in outer:
+                place = place.setdefault(part, {})  # type: ignore[assignment]
+            place[last] = value
+        return row
+
+    def lost(self, row: Mapping[str, JSON]) -> list[str]:
+        """List the fields of a row that an item of it does not hold, by their paths."""
+        read: dict[str, JSON] = {}
+        kept: set[str] = set()
+        for source in self._sources().values():
+            path, value = source.find(row)
+            kept.add(path)
+            read |= dict.fromkeys(source.paths, value)
+        return [
+            path
+            for path, value in _leaves(row)
+            if path not in kept and not (path in read and read[path] == value)
+        ]
+
+    def _sources(self) -> dict[str, FieldSource]:
+        named = {name: getattr(self, name) for name in (*_ALWAYS, *_SOMETIMES)}
+        named |= {f"metadata.{name}": source for name, source in self.metadata.items()}
+        return {name: source for name, source in named.items() if source is not None}
+
     def _metadata(self, row: Mapping[str, JSON]) -> dict[str, JSON]:
         values: dict[str, JSON] = {}
         for name, source in self.metadata.items():
@@ -183,6 +226,15 @@ def _named(error: InputError, fields: FieldMap) -> Sequence[str]:
     ]
 
 
+def _leaves(row: Mapping[str, JSON], prefix: str = "") -> Iterator[tuple[str, JSON]]:
+    """Yield path and value of all that a row holds and that is not made of fields itself."""
+    for name, value in row.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{name}.")
+        elif value not in (None, "", []):
+            yield f"{prefix}{name}", value
+
+
 def _at(row: Mapping[str, JSON], path: str) -> JSON:
     value: JSON = dict(row)
     for name in path.split("."):
@@ -210,9 +262,29 @@ def convert_jsonl(
             the forms, or lacks what the map asks for; the message names the row and the field.
     """
     path = Path(path)
+    return convert_lines(open_lines(path), path, field_map, Counter())
+
+
+def convert_lines(
+    lines: Iterable[tuple[int, bytes]],
+    path: Path,
+    field_map: FieldMap | Mapping[str, FieldMap],
+    lost: Counter[str],
+) -> list[MemoryItem]:
+    """Do as `convert_jsonl` does with lines that are open already, and count what is not kept.
+
+    Args:
+        lines: Each with its number, from 1.
+        path: The file, for messages.
+        field_map: Which field comes from where.
+        lost: Counts, by the path of a field, rows of which it is not kept.
+
+    Raises:
+        BankFormatError: As `convert_jsonl`.
+    """
     items: list[MemoryItem] = []
     rows: dict[str, int] = {}
-    for row, line in open_lines(path):
+    for row, line in lines:
         if row == 1 and line.startswith(BUNDLE_START):
             msg = "this is a bundle of langgraft's; convert it without a format or a field map"
             raise BankFormatError(msg, path=path)
@@ -227,7 +299,13 @@ def convert_jsonl(
             raise BankFormatError(msg, path=path, row=row)
         rows[item.id] = row
         items.append(item)
+        lost.update(fields.lost(value))
     return items
+
+
+def row_lines(items: Iterable[MemoryItem], fields: FieldMap) -> bytes:
+    """Return items as the lines that a field map reads."""
+    return b"".join(f"{canonical_json(fields.row(item))}\n".encode() for item in items)
 
 
 def _form(row: Mapping[str, JSON], forms: Mapping[str, FieldMap]) -> FieldMap:

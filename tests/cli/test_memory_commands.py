@@ -349,8 +349,11 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "a conflict of no kind": (("import", "BARE", *STORE, "--on-conflict", "x"), "on_conflict"),
     "no query": (("search", " ", "BARE"), "the query is empty"),
     "no ranker": (("search", "x", "BARE", "--ranker", "best"), "unknown ranker 'best'"),
-    "no format": (("convert", "BARE", "x", "--from", "mem0"), "no format is called 'mem0'"),
+    "no format": (("convert", "BARE", "x", "--from", "zep"), "no format is called 'zep'"),
     "two formats": (("convert", "BARE", "x", "--from", "reme", "--map", "m.yaml"), "give one"),
+    "no form": (("convert", "BARE", "x", "--to", "zep"), "no form is called 'zep'"),
+    "two targets": (("convert", "BARE", "x", "--to", "mem0", "--bundle"), "give one"),
+    "not its form": (("convert", "BARE", "x", "--from", "mem0"), "[0]: field 'memory' is missing"),
     "no map": (("convert", "BARE", "x", "--map", "m.yaml"), "--map: 'm.yaml' cannot be read"),
     "not ReMe's": (
         ("convert", "BARE", "x", "--from", "reme"),

@@ -77,7 +77,7 @@ def load_json(data: bytes, most: int = MOST_BYTES) -> Any:
     except RecursionError as error:
         raise ValueError(_TOO_DEEP) from error
     if data.count(b"[") + data.count(b"{") > MOST_DEPTH:
-        _refuse_deeper(value)
+        check_depth(value)
     return value
 
 
@@ -180,7 +180,12 @@ def _refuse_larger(data: bytes, most: int) -> None:
         raise ValueError(msg)
 
 
-def _refuse_deeper(value: Any) -> None:
+def check_depth(value: Any) -> None:
+    """Check that lists and mappings are not nested more than `MOST_DEPTH` levels deep.
+
+    Raises:
+        ValueError: They are.
+    """
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MOST_DEPTH):
         level = [

@@ -349,6 +349,32 @@ def ablate(
 
 
 @app.command()
+def exam(
+    *,
+    memory: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A memory system by name, or yours as package.module:Class; may be repeated.",
+            show_default="all there are",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write a page and tables as CSV to this folder.")
+    ] = None,
+    summary: Annotated[
+        Path | None, typer.Option(help="Also write the table as Markdown, for a pull request.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Mark memory systems by generated histories and questions whose answers follow by rule; no
+    model takes part.
+    """  # noqa: D205
+    from langgraft.cli import running  # noqa: PLC0415
+
+    running.sit_exam(memory or [], out=out, summary=summary, as_json=json)
+
+
+@app.command()
 def solve(
     competition: Annotated[
         str,

@@ -361,8 +361,16 @@ def convert(
         str | None,
         typer.Option(
             "--from",
-            help="Whose format it is: reme, or journal: AIDE's or ours.",
-            show_default=False,
+            help="Whose format it is: langmem, mem0, letta, reasoning_bank, agents_md (AGENTS.md,"
+            " MEMORY.md), reme, or journal: AIDE's or ours.",
+            show_default="ours, or told by what only one of them has",
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="Write it as another system does: any of these but journal.",
+            show_default="bare content",
         ),
     ] = None,
     field_map: Annotated[
@@ -380,13 +388,22 @@ def convert(
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Make bare content of a bundle or of what others wrote, or a bundle of either."""
+    """Make bare content of a bundle or of what others wrote, a bundle of either, or another's
+    file of any; names every field that is lost.
+    """  # noqa: D205
     from langgraft.cli import memory_moving as moving  # noqa: PLC0415
 
     told = moving.provenance_of(provenance, bundle=bundle)
+    moving.check_form(to, bundle=bundle)
     moving.check_free(target, force=force)
-    bank = moving.read_foreign(source, kind=kind, field_map=field_map, bundle=bundle, task=task)
-    moving.write(bank, target, bundle=bundle, provenance=told, as_json=json)
+    bank, losses = moving.read_source(
+        source,
+        kind=kind,
+        field_map=field_map,
+        task=task,
+        becomes="foreign" if to else "bundle" if bundle else "bare",
+    )
+    moving.write(bank, target, bundle=bundle, provenance=told, as_json=json, to=to, losses=losses)
 
 
 @app.command()

@@ -1,13 +1,14 @@
 """What `langgraft memory export`, `import` and `convert` do, and `forget`, `edit` and `clear`."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import InputError
+from langgraft._core.errors import BankFormatError, InputError
 from langgraft.cli.memory_banks import (
     Address,
     Bank,
@@ -19,17 +20,23 @@ from langgraft.cli.memory_banks import (
 )
 from langgraft.cli.printing import say, write_json
 from langgraft.memory.bank import bank_namespace
-from langgraft.memory.bank_format import write_items
+from langgraft.memory.bank_format import open_lines, write_items
 from langgraft.memory.bundle import Provenance, read_bank_file, write_bundle
-from langgraft.memory.converters.field_map import FieldMap, convert_jsonl
-from langgraft.memory.converters.reme import REME_FORMS
+from langgraft.memory.converters.field_map import FieldMap, convert_lines
+from langgraft.memory.converters.foreign import (
+    FORMS,
+    Loss,
+    detect_form,
+    form_called,
+    losses_of,
+    read_foreign,
+    write_foreign,
+)
 from langgraft.memory.importing import REPLACED, ImportChoices
 from langgraft.memory.model import Add, MemoryDelta, Remove
 from langgraft.memory.provider import MemoryProvider
 
 _LISTED: Final = 10
-FORMATS: Final[Mapping[str, Mapping[str, FieldMap]]] = {"reme": REME_FORMS}
-"""Name → field that tells a form → its field map."""
 JOURNAL: Final = "journal"
 """The format of a tree search's journal, AIDE's or ours: its errors and fixes become entries."""
 
@@ -58,20 +65,52 @@ def check_free(target: Path, *, force: bool) -> None:
         raise InputError(msg)
 
 
-def write(bank: Bank, target: Path, *, bundle: bool, provenance: Provenance, as_json: bool) -> None:
-    """Write a bank as a file.
+def check_form(to: str | None, *, bundle: bool) -> None:
+    """See that a form that is to be written is one, and the only one.
+
+    Raises:
+        InputError: It is none, or a bundle is asked for as well.
+    """
+    if to is not None and bundle:
+        msg = "--to and --bundle both say what to write; give one of them"
+        raise InputError(msg)
+    if to is not None:
+        form_called(to)
+
+
+def write(
+    bank: Bank,
+    target: Path,
+    *,
+    bundle: bool,
+    provenance: Provenance,
+    as_json: bool,
+    to: str | None = None,
+    losses: Sequence[Loss] = (),
+) -> None:
+    """Write a bank as a file, of ours or in the form `to`, and say what was lost on the way.
 
     Raises:
         InputError: It cannot be written.
     """
-    if bundle:
+    not_written: Sequence[Loss] = ()
+    if to is not None:
+        not_written = write_foreign(target, bank.items, to)
+    elif bundle:
         write_bundle(target, bank.content, architecture=bank.architecture, provenance=provenance)
     else:
         write_items(target, bank.items)
     if as_json:
-        write_json({"file": str(target), "items": len(bank.items), "bundle": bundle})
-    else:
-        say(f"{target}: {len(bank.items)} items{', as a bundle' if bundle else ''}")
+        told: dict[str, JSON] = {"file": str(target), "items": len(bank.items), "bundle": bundle}
+        for name, report in (("not_read", losses), ("not_written", not_written)):
+            if report:
+                told[name] = [each.to_json() for each in report]
+        write_json(told)
+        return
+    say(f"{target}: {len(bank.items)} items{', as a bundle' if bundle else ''}")
+    for where, report in ((bank.name, losses), (target, not_written)):
+        for each in report:
+            say(f"  {where}: {each}")
 
 
 def bring_in(
@@ -157,45 +196,61 @@ def clear(address: Address, *, yes: bool, as_json: bool) -> None:
         say(f"{gone} forgotten; the bank is empty")
 
 
-def read_foreign(
+def read_source(
     source: Path,
     *,
     kind: str | None,
     field_map: Path | None,
-    bundle: bool,
-    task: str | None = None,
-) -> Bank:
-    """Read what is to be converted.
+    task: str | None,
+    becomes: Literal["bare", "bundle", "foreign"],
+) -> tuple[Bank, tuple[Loss, ...]]:
+    """Read what is to be converted, and say what of it is not kept.
 
     Raises:
-        InputError: It cannot be read, or is already what it is to become.
+        InputError: It cannot be read, its form cannot be told, or it is already what it is to
+            become.
     """
     if task is not None and kind != JOURNAL:
         msg = f"--task names the competition of a journal: it goes with --from {JOURNAL}"
         raise InputError(msg)
-    if kind == JOURNAL and field_map is None:
-        from langgraft.benchmarks.mle.coding_memory import journal_items  # noqa: PLC0415
-        from langgraft.benchmarks.mle.journals import read_journal  # noqa: PLC0415
-
-        return Bank(str(source), of_items(journal_items([read_journal(source, task=task)])))
-    fields = _fields(kind, field_map)
-    if fields is not None:
-        return Bank(str(source), of_items(convert_jsonl(source, fields)))
-    bank = read_file(source)
-    if bundle == (bank.manifest is not None):
-        already = "a bundle" if bundle else "bare content; --bundle makes a bundle of it"
-        msg = f"{source} is already {already}"
-        raise InputError(msg)
-    return bank
-
-
-def _fields(kind: str | None, field_map: Path | None) -> FieldMap | Mapping[str, FieldMap] | None:
     if kind is not None and field_map is not None:
         msg = "--from and --map both say how to read the file; give one of them"
         raise InputError(msg)
-    if kind is not None and kind not in FORMATS:
-        msg = f"no format is called {kind!r:.80}; there are {', '.join((*FORMATS, JOURNAL))}, or --map"
+    if field_map is not None:
+        fields = FieldMap.from_settings(mapping("--map", str(field_map)))
+        lost: Counter[str] = Counter()
+        items = convert_lines(open_lines(source), source, fields, lost)
+        return Bank(str(source), of_items(items)), losses_of(lost)
+    if kind == JOURNAL:
+        from langgraft.benchmarks.mle.coding_memory import journal_items  # noqa: PLC0415
+        from langgraft.benchmarks.mle.journals import read_journal  # noqa: PLC0415
+
+        return Bank(str(source), of_items(journal_items([read_journal(source, task=task)]))), ()
+    if kind is None:
+        bank, detected = _ours_or_form(source)
+        if bank is not None:
+            if becomes == ("bare" if bank.manifest is None else "bundle"):
+                already = (
+                    "a bundle" if bank.manifest else "bare content; --bundle makes a bundle of it"
+                )
+                msg = f"{source} is already {already}"
+                raise InputError(msg)
+            return bank, ()
+        kind = detected
+    if kind not in FORMS:
+        msg = (
+            f"no format is called {kind!r:.80}; there are {', '.join((*FORMS, JOURNAL))}, or --map"
+        )
         raise InputError(msg)
-    if field_map is None:
-        return None if kind is None else FORMATS[kind]
-    return FieldMap.from_settings(mapping("--map", str(field_map)))
+    read = read_foreign(source, kind)
+    return Bank(str(source), of_items(read.items)), read.losses
+
+
+def _ours_or_form(source: Path) -> tuple[Bank | None, str]:
+    """Read a file of ours, or tell what other form it is in; the first complaint says more."""
+    try:
+        return read_file(source), ""
+    except BankFormatError:
+        with suppress(BankFormatError):
+            return None, detect_form(source)
+        raise

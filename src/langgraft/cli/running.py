@@ -1,4 +1,4 @@
-"""Commands that do something: `run`, `report`, `ablate` and `export`."""
+"""Commands that do something: `run`, `report`, `ablate`, `exam` and `export`."""
 
 import asyncio
 import shutil
@@ -17,6 +17,8 @@ from langgraft._core.files import atomic_write, write_whole
 from langgraft.benchmarks.ablation.experiment import Experiment
 from langgraft.benchmarks.ablation.running import Ablation, ablate, preview_ablation
 from langgraft.benchmarks.ablation.study import load_experiment
+from langgraft.benchmarks.exam import results, sitting
+from langgraft.benchmarks.exam.histories import make_histories
 from langgraft.benchmarks.harness.budget import Caps
 from langgraft.benchmarks.harness.conversations import FORMS, Choice, Form, Split, export
 from langgraft.benchmarks.harness.inspect_logs import write_inspect
@@ -33,9 +35,11 @@ from langgraft.benchmarks.harness.schedule import (
 )
 from langgraft.benchmarks.harness.study import SIMULATED, Plan, RunSpec, Study
 from langgraft.benchmarks.harness.verify import require_intact, sealed_report
+from langgraft.benchmarks.reporting.pages import check_extra
 from langgraft.benchmarks.studies import read_plan
 from langgraft.cli.memory_moving import check_free
 from langgraft.cli.printing import complain, say, show_table, write_json
+from langgraft.memory.providers import provider_class
 
 if TYPE_CHECKING:
     from langgraft.benchmarks.harness.cluster import Cluster
@@ -389,3 +393,40 @@ def _show_verdict(found: Ablation, *, as_json: bool) -> None:
         show_table(found.title, (*found.columns, "seconds"), rows)
     for line in (*found.lines(), f"page: {found.page}"):
         say(line)
+
+
+def sit_exam(
+    names: Sequence[str], *, out: Path | None, summary: Path | None, as_json: bool
+) -> None:
+    """Have memory systems take the exam, and show the table.
+
+    Args:
+        names: Providers by name or as `package.module:Class`; none: all there are. The references
+            are always among them.
+        out: Folder of the page and the tables.
+        summary: File that the table is written to as Markdown.
+        as_json: Whether to print JSON in place of the table.
+
+    Raises:
+        SettingsError: There is no such provider.
+        RunDirectoryError: A file cannot be written.
+    """
+    check_extra()
+    look_here()
+    chosen = [*sitting.REFERENCES, *dict.fromkeys(names)] if names else sitting.everybody()
+    for name in names:
+        provider_class(name)  # before anybody sits down
+    histories = make_histories()
+    marks = [sitting.take_exam(name, histories) for name in chosen]
+    if summary is not None:
+        atomic_write(summary, results.markdown(marks).encode())
+    if as_json:
+        write_json([sitting.outcome(each) for each in marks])
+        if out is not None:
+            results.write_report(out, marks)
+        return
+    say("Questions answered right, in percent; docs/memory-exam.md says what the columns are.")
+    for line in results.markdown(marks).splitlines():
+        say(line)
+    if out is not None:
+        say(f"{results.write_report(out, marks)}")

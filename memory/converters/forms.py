@@ -1,0 +1,289 @@
+"""The forms in which other systems keep memory as JSON, read and written by one table a form.
+
+A form has *parts*: lists of rows in one file, such as Letta's blocks, passages and messages. A part says
+which field of a row is which field of a `MemoryItem`, and which fields stand at the top of a row; all
+else that a row holds becomes metadata of the item, and goes back to where it was. A list or an object
+is kept as JSON text, as `NAME:json`, for metadata is flat. Fields of ours that a form has no place for go
+where it lets anybody write (mem0's `metadata`), as `langgraft_NAME`. What is not plain fields (a namespace
+of labels, content in pieces) a part folds into fields first, and unfolds where it is written.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeAlias, cast
+
+from langgraft._core.canonical import JSON, digest
+from langgraft._core.errors import BankFormatError, InputError
+from langgraft._core.untrusted import MOST_VALUES, check_depth
+from langgraft.memory.bank_format import BUNDLE_START, parse_json
+from langgraft.memory.model import MemoryItem
+
+Row: TypeAlias = dict[str, JSON]
+Fold: TypeAlias = Callable[[Row], Row]
+
+PART: Final = "part"
+"""Metadata: the part of a form that an item is of, where it is not the first."""
+OURS: Final = "langgraft_"
+"""Begins the names of our own fields in rows of others."""
+_ODD: Final = f"{OURS}metadata"
+"""Metadata whose names would mean something else in the row."""
+_AS_JSON: Final = ":json"
+_FIELDS: Final = frozenset(MemoryItem.model_fields) - {"metadata"}
+
+
+def _same(row: Row) -> Row:
+    return row
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One list of rows of a form."""
+
+    name: str
+    """What its items say in their metadata as `part`; those of a form's first part do not."""
+    places: Mapping[str, str]
+    """Field of an item → field of a folded row. A row without an id gets one of its text and
+    domain, the same at every reading."""
+    rest: str | None = None
+    """The field of a row that holds what anybody likes; `None`: the row itself does."""
+    top: frozenset[str] = frozenset()
+    """Fields of a row that stand beside `rest`."""
+    derived: frozenset[str] = frozenset()
+    """Fields that follow from the others and are made again, such as vectors: not kept."""
+    defaults: Mapping[str, JSON] = field(default_factory=dict)
+    """Field of an item → its value where a row does not say."""
+    folded: frozenset[str] = frozenset()
+    """Names in `rest` that a text was folded from: metadata of these names is kept apart."""
+    anonymous: bool = False
+    """Whether rows go without the ids that follow from their texts."""
+    text_from: str = ""
+    """What messages call the field that a text is folded from."""
+    fold: Fold = _same
+    unfold: Fold = _same
+
+    def standing(self, number: int) -> Row:
+        """Return what an item holds where its row, the `number`th of its file, does not say."""
+        return {"episode_id": "", "success": None, "order_index": number, **self.defaults}
+
+    def has_other_use_of(self, name: str, value: JSON) -> bool:
+        """Say whether a name would be read as something else than metadata."""
+        return (
+            name.startswith(OURS)
+            or name in {self.rest, *self.places.values(), *self.derived}
+            or (name in self.folded and not isinstance(value, dict | list))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JsonForm:
+    """A form of JSON: which lists of a document are which parts."""
+
+    name: str
+    parts: tuple[Part, ...]
+    take: Callable[[JSON, Counter[str]], Iterator[tuple[str, str, JSON]]]
+    """Yields part, place and row of what a document holds, and counts what it holds besides."""
+    put: Callable[[Mapping[str, list[Row]]], JSON]
+    """Returns the document of rows by part."""
+
+    def read(self, data: bytes, path: Path) -> tuple[list[MemoryItem], Counter[str]]:
+        """Make items of a file's bytes, in its order, and count what is not kept by where it stood.
+
+        Raises:
+            BankFormatError: It is no JSON, out of bounds, or a row is none of this form; the
+                message names the place.
+        """
+        lost: Counter[str] = Counter()
+        named = {part.name: part for part in self.parts}
+        items: list[MemoryItem] = []
+        try:
+            rows = list(self.take(load_document(data), lost))
+        except (InputError, ValueError) as error:
+            raise BankFormatError(str(error), path=path) from error
+        for number, (part, place, row) in enumerate(rows):
+            try:
+                items.append(self._item(named[part], row, number, lost))
+            except (InputError, ValueError) as error:
+                raise BankFormatError(f"{place}: {error}", path=path) from error
+        return unique(items, lost), lost
+
+    def write(self, items: Sequence[MemoryItem]) -> tuple[bytes, list[MemoryItem]]:
+        """Return the file of items, and these in the order in which they stand in it."""
+        first = self.parts[0].name
+        of_part: dict[str, list[MemoryItem]] = {part.name: [] for part in self.parts}
+        for item in items:
+            of_part[str(self._mark(item.metadata.get(PART)) or first)].append(item)
+        rows: dict[str, list[Row]] = {part.name: [] for part in self.parts}
+        written: list[MemoryItem] = []
+        for part in self.parts:
+            for item in of_part[part.name]:
+                rows[part.name].append(self._row(part, item, len(written)))
+                written.append(item)
+        text = json.dumps(self.put(rows), ensure_ascii=False, indent=2, allow_nan=False)
+        return f"{text}\n".encode(), written
+
+    def _mark(self, value: JSON) -> JSON:
+        """Return the part that a value of `PART` names, or nothing."""
+        return value if value in [part.name for part in self.parts[1:]] else None
+
+    def _means(self, part: Part, name: str, value: JSON) -> bool:
+        """Say whether metadata of a name is told from what stands in `rest` under it."""
+        return name in part.top or (name == PART and self._mark(value) is not None)
+
+    def _item(self, part: Part, row: JSON, number: int, lost: Counter[str]) -> MemoryItem:
+        if not isinstance(row, dict):
+            msg = f"expected an object, got {row!r:.80}"
+            raise InputError(msg)
+        row = part.fold(dict(row))
+        values = part.standing(number)
+        for name, place in part.places.items():
+            value = row.pop(place, None)
+            if value is not None:
+                values[name] = value
+        if "text" not in values:
+            place = part.text_from or part.places["text"]
+            msg = f"field {place!r} is missing or empty, which the text comes from"
+            raise InputError(msg)
+        rest = (row.pop(part.rest, None) if part.rest else None) or {}
+        if not isinstance(rest, dict):
+            msg = f"field {part.rest!r} must be an object (got {rest!r:.80})"
+            raise InputError(msg)
+        metadata: Row = {}
+        for name, value in row.items():
+            if name in part.derived and value is not None:
+                lost[f"{part.name}.{name}"] += 1
+            else:
+                _read_field(name, name, value, values, metadata)
+        for name, value in rest.items():
+            clash = name in metadata or self._means(part, name, value)
+            _read_field(name, f"{part.rest}.{name}" if clash else name, value, values, metadata)
+        if part is not self.parts[0]:
+            metadata[PART] = part.name
+        values["metadata"] = metadata
+        values.setdefault("id", _derived_id(part, values))
+        return MemoryItem.from_json(values)
+
+    def _row(self, part: Part, item: MemoryItem, number: int) -> Row:
+        values = item.to_json()
+        metadata = cast("Row", values.pop("metadata", {}))
+        if part is not self.parts[0]:
+            metadata.pop(PART, None)
+        standing = part.standing(number)
+        if part.anonymous:
+            standing["id"] = _derived_id(part, values)
+        row: Row = {}
+        rest: Row = {}
+        for name, value in values.items():
+            if name == "text" or value != standing.get(name):
+                place = part.places.get(name)
+                (rest if place is None else row)[place or f"{OURS}{name}"] = value
+        self._place_metadata(part, metadata, row, rest)
+        if part.rest is None:
+            row |= rest
+        elif rest:
+            row[part.rest] = rest
+        return part.unfold(row)
+
+    def _place_metadata(self, part: Part, metadata: Row, row: Row, rest: Row) -> None:
+        odd: Row = {}
+        for kept, value in metadata.items():
+            name, whole = _restored(kept, value, metadata)
+            inner = name.removeprefix(f"{part.rest}.")
+            if name in part.top:
+                row[name] = whole
+            elif inner != name and self._means(part, inner, whole):
+                rest[inner] = whole
+            elif inner != name or part.has_other_use_of(name, whole):
+                odd[kept] = value
+            else:
+                rest[name] = whole
+        if odd:
+            rest[_ODD] = odd
+
+
+def _read_field(name: str, kept: str, value: JSON, values: Row, metadata: Row) -> None:
+    """Keep what a row holds besides its places: a field of ours, or metadata called `kept`."""
+    if name == _ODD and isinstance(value, dict):
+        metadata |= value
+    elif name.startswith(OURS) and name.removeprefix(OURS) in _FIELDS:
+        values[name.removeprefix(OURS)] = value
+    elif isinstance(value, dict | list):
+        metadata[kept + _AS_JSON] = _json_text(value)
+    elif value is not None:
+        metadata[kept] = value
+
+
+def unique(items: Sequence[MemoryItem], lost: Counter[str]) -> list[MemoryItem]:
+    """Return items of which no two have one id: a later one gets a number behind it.
+
+    Ids of others may be unique within a user or a namespace only, and a file may hold several.
+    """
+    seen: set[str] = set()
+    times: Counter[str] = Counter()
+    renamed: list[MemoryItem] = []
+    for item in items:
+        name = item.id
+        while name in seen:
+            times[item.id] += 1
+            name = f"{item.id}~{times[item.id] + 1}"
+        seen.add(name)
+        if name != item.id:
+            lost["id, where it stands twice"] += 1
+        renamed.append(item if name == item.id else item.model_copy(update={"id": name}))
+    return renamed
+
+
+def load_document(data: bytes) -> JSON:
+    """Read a JSON document, or lines of JSON as a list.
+
+    Some write a document as a text within JSON: that is read, too.
+
+    Raises:
+        ValueError: It is neither, or deeper or of more values than is good for memory.
+    """
+    if data.startswith(BUNDLE_START):
+        msg = "this is a bundle of langgraft's, which no other system writes"
+        raise ValueError(msg)
+    lines = [line for line in data.split(b"\n") if line.strip()]
+    value: JSON
+    if len(lines) > 1 and lines[0].strip().startswith(b"{") and lines[0].strip().endswith(b"}"):
+        value = [_line(line, number) for number, line in enumerate(lines, 1)]
+    else:
+        value = parse_json(data, MOST_VALUES)
+    if isinstance(value, str):
+        value = parse_json(value.encode(), MOST_VALUES)
+    check_depth(value)
+    return value
+
+
+def _line(line: bytes, number: int) -> JSON:
+    try:
+        return parse_json(line)
+    except ValueError as error:
+        msg = f"line {number}: {error}"
+        raise ValueError(msg) from error
+
+
+def _restored(name: str, value: JSON, metadata: Row) -> tuple[str, JSON]:
+    """Return what a row is to hold for a field of metadata: a list or an object for its text."""
+    whole = name.removesuffix(_AS_JSON)
+    if whole != name and whole not in metadata and isinstance(value, str) and value[:1] in "[{":
+        try:
+            parsed = parse_json(value.encode())
+        except ValueError:
+            return name, value
+        if isinstance(parsed, dict | list) and _json_text(parsed) == value:
+            return whole, parsed
+    return name, value
+
+
+def _json_text(value: JSON) -> str:
+    """Write a list or an object in a line; its fields keep their order, which may say something."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _derived_id(part: Part, values: Mapping[str, Any]) -> str:
+    told: list[JSON] = [values.get("text"), values.get("source_domain")]
+    return f"{part.name}-{digest(told)[:12]}"
