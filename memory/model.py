@@ -340,7 +340,9 @@ class Episode:
             msg = f"episode id {self.id!r} holds a lone surrogate, which no log can hold"
             raise InputError(msg) from error
         check_argument("`outcome` of an episode", self.outcome, Outcome)
-        object.__setattr__(self, "sources", check_sources(self.sources, "`sources` of an episode"))
+        if self.sources:
+            sources = check_sources(self.sources, "`sources` of an episode")
+            object.__setattr__(self, "sources", sources)
         for name, kind in _PARTS.items():
             for part in _listed(name, getattr(self, name)):
                 if not isinstance(part, kind):

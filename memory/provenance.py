@@ -83,10 +83,7 @@ def learned_from(episode: Episode) -> tuple[str, ...]:
     Raises:
         InputError: A receipt names what is no source, or there are too many.
     """
-    told = [each for receipt in episode.recalls for each in receipt.sources]
-    if not told:
-        return episode.sources
-    every = combined(episode.sources, told)
+    every = combined(episode.sources, *(receipt.sources for receipt in episode.recalls))
     return check_sources(every, f"what episode {episode.id!r:.80} follows from")
 
 
@@ -98,8 +95,6 @@ def stamped(
     What owes something to gold answers already goes on saying so.
     """
     feedback = episode.outcome.feedback
-    if feedback == "environment" and not sources:
-        return changes
     return [
         Add(_stamped(change.item, feedback, sources)) if isinstance(change, Add) else change
         for change in changes

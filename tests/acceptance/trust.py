@@ -52,7 +52,7 @@ def measure(setting: Setting) -> list[Figure]:
 
 
 def _revocation(setting: Setting) -> list[Figure]:
-    count = setting.size(100, 10)
+    count = setting.size(40, 5)
     how = f"`make acceptance`: {count} random streams of 12 episodes, 4 sources, real recalls"
     wrong: list[str] = []
     for name, values in EXACT.items():
