@@ -201,18 +201,10 @@ class Receipt:
 
     def to_json(self) -> dict[str, JSON]:
         """Return the receipt as JSON."""
-        return {
-            "id": self.id,
-            "query": self.query,
-            "step": self.step,
-            "item_ids": list(self.item_ids),
-            "scores": list(self.scores),
-            "tokens": self.tokens,
-            "dropped": [{"id": drop.id, "reason": drop.reason} for drop in self.dropped],
-            "searched": self.searched,
-            "tied": self.tied,
-            **({"sources": list(self.sources)} if self.sources else {}),
-        }
+        value = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        if not self.sources:
+            del value["sources"]
+        return value
 
 
 @dataclass(frozen=True, slots=True)

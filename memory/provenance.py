@@ -56,7 +56,15 @@ from langgraft.memory.model import (
     SetState,
     fold,
 )
-from langgraft.memory.sources import ROOTS, check_source, check_sources, combined, kind_of, source
+from langgraft.memory.sources import (
+    FEEDBACK,
+    ROOTS,
+    check_source,
+    check_sources,
+    combined,
+    kind_of,
+    source,
+)
 from langgraft.memory.stores.programs import Program
 
 T = TypeVar("T")
@@ -69,8 +77,6 @@ FILED: Final = "filed/"
 """Bookkeeping: prefix of the marks that make `file` idempotent."""
 FOLLOWS: Final = "follows/"
 """Bookkeeping: prefix of the sources that filed episodes follow from, where there are any."""
-FEEDBACK: Final = "feedback"
-"""Metadata of items whose success is not the environment's word: `self` or `oracle`."""
 REVOKED: Final = "follows from a source that was revoked"
 """Reason of a removal."""
 

@@ -83,7 +83,7 @@ from langgraft.memory import bank
 from langgraft.memory.bank import open_bank, present, with_free_ids
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.forgetting import Notes, counted, credit, forgotten
-from langgraft.memory.importing import ImportChoices, import_changes
+from langgraft.memory.importing import ImportChoices, import_changes, refuse_gold
 from langgraft.memory.model import (
     Add,
     BankContent,
@@ -98,7 +98,6 @@ from langgraft.memory.model import (
     fold,
 )
 from langgraft.memory.provenance import EPISODES as EPISODES  # noqa: PLC0414  (told here too)
-from langgraft.memory.provenance import FEEDBACK as FEEDBACK  # noqa: PLC0414
 from langgraft.memory.provenance import FILED as FILED  # noqa: PLC0414
 from langgraft.memory.provenance import FOLLOWS, Revocable, learned_from, stamped
 from langgraft.memory.provenance import NEXT_ORDER as NEXT_ORDER  # noqa: PLC0414
@@ -113,6 +112,7 @@ from langgraft.memory.recall import (
     of_other_tasks,
 )
 from langgraft.memory.settings import ProviderSettings
+from langgraft.memory.sources import FEEDBACK as FEEDBACK  # noqa: PLC0414
 from langgraft.memory.stores.programs import Namespace, Program, Step
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
@@ -492,17 +492,6 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         """Return the notes on an item that change once so many recalls of it count."""
         return counted(notes, times, succeeded=succeeded)
 
-    def _check_origin(self, path: Path, items: Sequence[MemoryItem]) -> None:
-        """Refuse what was learned from gold answers, unless that is declared here too."""
-        marked = [item.id for item in items if item.metadata.get(FEEDBACK) == "oracle"]
-        if marked and self.settings.feedback != "oracle":
-            msg = (
-                f"{path}: {len(marked)} items, such as {marked[0]!r:.80}, were learned from gold"
-                " answers (metadata feedback 'oracle'): declare it with the setting"
-                " feedback='oracle', or leave them out"
-            )
-            raise InputError(msg)
-
     def _check_feedback(self, episode: Episode) -> None:
         if episode.outcome.feedback == "oracle" and self.settings.feedback != "oracle":
             msg = (
@@ -540,7 +529,8 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         if self.settings.trust is not None:
             choices = named_by_file(path, choices)
         changes = import_changes(path, choices, content.items, first)
-        self._check_origin(path, [each.item for each in changes if isinstance(each, Add)])
+        if self.settings.feedback != "oracle":
+            refuse_gold(path, changes)
         return (yield from self._taken_in(changes, dry_run=dry_run))
 
     def _taken_in(

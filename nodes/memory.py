@@ -246,6 +246,7 @@ def recall_context(state: AgentState, turn: int | None = None) -> RecallContext:
         observation=turns[taken]["observation"],
         draft=state.get("draft", ""),
         verdicts=tuple(Verdict(**verdict) for verdict in state.get("draft_verdicts", ())),
+        user=state.get("user", ""),
     )
 
 
@@ -277,6 +278,7 @@ def episode_of(state: AgentState) -> Episode:
         errors=tuple(ErrorRecord(**error) for error in state.get("errors", ())),
         verdicts=tuple(Verdict(**verdict) for verdict in state.get("verdicts", ())),
         recalls=tuple(Receipt(**receipt) for receipt in state.get("receipts", [])),
+        sources=tuple(state.get("sources", ())),
     )
 
 

@@ -44,6 +44,10 @@ class AgentInput(TypedDict, total=False):
     attempt had it."""
     episode_index: int
     """Position of the attempt in its stream, where there is one."""
+    user: str
+    """Who asks, for memory that keeps what one user said from another."""
+    sources: list[str]
+    """What the episode is learned from, where anybody says: `user:ada`, `tool:search` …"""
 
 
 class AgentState(AgentInput, total=False):
