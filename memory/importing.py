@@ -21,11 +21,11 @@ from pydantic import Field, field_validator
 
 from langgraft._core.arguments import Settings
 from langgraft._core.canonical import canonical_json
-from langgraft._core.errors import BankFormatError
+from langgraft._core.errors import BankFormatError, InputError
 from langgraft.memory.bank_format import read_items
 from langgraft.memory.bundle import Bundle, read_bank_file
 from langgraft.memory.model import Add, Change, MemoryItem, Remove, Scalar
-from langgraft.memory.sources import combined, refusals_as_values, source
+from langgraft.memory.sources import FEEDBACK, combined, refusals_as_values, source
 
 OnConflict: TypeAlias = Literal["refuse", "skip", "replace", "rename"]
 """What happens to an item whose id is already in the bank."""
@@ -154,6 +154,23 @@ def import_changes(
         same = identity == item.id and update["order_index"] == item.order_index
         changes.append(Add(item if same else item.model_copy(update=update)))
     return [_following(change, renamed) for change in changes] if renamed else changes
+
+
+def refuse_gold(path: Path, changes: Iterable[Change]) -> None:
+    """Refuse what was learned from gold answers.
+
+    Raises:
+        InputError: Some of what comes in was.
+    """
+    items = (change.item for change in changes if isinstance(change, Add))
+    marked = [item.id for item in items if item.metadata.get(FEEDBACK) == "oracle"]
+    if marked:
+        msg = (
+            f"{path}: {len(marked)} items, such as {marked[0]!r:.80}, were learned from gold"
+            " answers (metadata feedback 'oracle'): declare it with the setting"
+            " feedback='oracle', or leave them out"
+        )
+        raise InputError(msg)
 
 
 def _following(change: Change, renamed: Mapping[str, str]) -> Change:

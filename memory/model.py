@@ -202,18 +202,10 @@ class Receipt:
 
     def to_json(self) -> dict[str, JSON]:
         """Return the receipt as JSON."""
-        return {
-            "id": self.id,
-            "query": self.query,
-            "step": self.step,
-            "item_ids": list(self.item_ids),
-            "scores": list(self.scores),
-            "tokens": self.tokens,
-            "dropped": [{"id": drop.id, "reason": drop.reason} for drop in self.dropped],
-            "searched": self.searched,
-            "tied": self.tied,
-            **({"sources": list(self.sources)} if self.sources else {}),
-        }
+        value = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        if not self.sources:
+            del value["sources"]
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +339,9 @@ class Episode:
         check_argument("`outcome` of an episode", self.outcome, Outcome)
         if self.at:
             moment(self.at, f"`at` of episode {self.id!r:.80}")
-        object.__setattr__(self, "sources", check_sources(self.sources, "`sources` of an episode"))
+        if self.sources:
+            sources = check_sources(self.sources, "`sources` of an episode")
+            object.__setattr__(self, "sources", sources)
         for name, kind in _PARTS.items():
             for part in _listed(name, getattr(self, name)):
                 if not isinstance(part, kind):

@@ -56,7 +56,15 @@ from langgraft.memory.model import (
     SetState,
     fold,
 )
-from langgraft.memory.sources import ROOTS, check_source, check_sources, combined, kind_of, source
+from langgraft.memory.sources import (
+    FEEDBACK,
+    ROOTS,
+    check_source,
+    check_sources,
+    combined,
+    kind_of,
+    source,
+)
 from langgraft.memory.stores.programs import Program
 
 T = TypeVar("T")
@@ -69,8 +77,6 @@ FILED: Final = "filed/"
 """Bookkeeping: prefix of the marks that make `file` idempotent."""
 FOLLOWS: Final = "follows/"
 """Bookkeeping: prefix of the sources that filed episodes follow from, where there are any."""
-FEEDBACK: Final = "feedback"
-"""Metadata of items whose success is not the environment's word: `self` or `oracle`."""
 REVOKED: Final = "follows from a source that was revoked"
 """Reason of a removal."""
 
@@ -83,10 +89,7 @@ def learned_from(episode: Episode) -> tuple[str, ...]:
     Raises:
         InputError: A receipt names what is no source, or there are too many.
     """
-    told = [each for receipt in episode.recalls for each in receipt.sources]
-    if not told:
-        return episode.sources
-    every = combined(episode.sources, told)
+    every = combined(episode.sources, *(receipt.sources for receipt in episode.recalls))
     return check_sources(every, f"what episode {episode.id!r:.80} follows from")
 
 
@@ -98,8 +101,6 @@ def stamped(
     What owes something to gold answers already goes on saying so.
     """
     feedback = episode.outcome.feedback
-    if feedback == "environment" and not sources:
-        return changes
     return [
         Add(_stamped(change.item, feedback, sources)) if isinstance(change, Add) else change
         for change in changes

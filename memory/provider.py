@@ -84,7 +84,7 @@ from langgraft.memory.bank import open_bank, present, with_free_ids
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.facts import Attribute
 from langgraft.memory.forgetting import Notes, counted, credit, forgotten
-from langgraft.memory.importing import ImportChoices, import_changes
+from langgraft.memory.importing import ImportChoices, import_changes, refuse_gold
 from langgraft.memory.model import (
     Add,
     BankContent,
@@ -99,7 +99,6 @@ from langgraft.memory.model import (
     fold,
 )
 from langgraft.memory.provenance import EPISODES as EPISODES  # noqa: PLC0414  (told here too)
-from langgraft.memory.provenance import FEEDBACK as FEEDBACK  # noqa: PLC0414
 from langgraft.memory.provenance import FILED as FILED  # noqa: PLC0414
 from langgraft.memory.provenance import FOLLOWS, Revocable, learned_from, stamped
 from langgraft.memory.provenance import NEXT_ORDER as NEXT_ORDER  # noqa: PLC0414
@@ -114,10 +113,11 @@ from langgraft.memory.recall import (
     of_other_tasks,
 )
 from langgraft.memory.settings import ProviderSettings
+from langgraft.memory.sources import FEEDBACK as FEEDBACK  # noqa: PLC0414
 from langgraft.memory.stores.programs import Namespace, Program, Step
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
-from langgraft.memory.trust import Trusting, users_of
+from langgraft.memory.trust import Trusted, Trusting, named_by_file
 
 logger = logging.getLogger(__name__)
 
@@ -421,11 +421,12 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
 
     def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
         with _refusals_about(f"what episode {context.episode_id!r} asks memory"):
-            seen = self._view([context.user] if context.user else [])
-            found: Found = yield from seen(_called(Found, self._recall, query, context))
-            recall = self._fitted(query, context, budget, seen.without(found))
+            asked = _called(Found, self._recall, query, context)
+            found: Found = yield from self._viewed(asked, _asker(context))
+            recall = self._fitted(query, context, budget, found)
             if recall.lacks_room and found.further is not None:
-                found = seen.without((yield from seen(_called(Found, found.further))))
+                further = _called(Found, found.further)
+                found = yield from self._viewed(further, _asker(context))
                 recall = self._fitted(query, context, budget, found)
             return recall
 
@@ -437,14 +438,14 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
 
     def _unanswered_draft(self, query: str, context: RecallContext) -> Program[list[Question]]:
         with _refusals_about(f"what episode {context.episode_id!r} asks memory"):
-            seen = self._view([context.user] if context.user else [])
-            asked = yield from seen(_called(Sequence, self._ask_draft, query, context))
+            called = _called(Sequence, self._ask_draft, query, context)
+            asked = yield from self._viewed(called, _asker(context))
             return _open(asked, context.verdicts)
 
     def _unanswered(self, episode: Episode) -> Program[list[Question]]:
         with _refusals_about(f"episode {episode.id!r}"):
-            seen = self._view(users_of(episode))
-            asked = yield from seen(_called(Sequence, self._ask, episode.without_memory()))
+            called = _called(Sequence, self._ask, episode.without_memory())
+            asked = yield from self._viewed(called, episode.sources)
             return _open(asked, episode.verdicts)
 
     def _file(self, episode: Episode) -> Program[MemoryDelta]:
@@ -457,14 +458,20 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
             return MemoryDelta()
         count, first = cast("int", position or 0), cast("int", order or 0)
         credited: Sequence[Change] = ()
-        sources = learned_from(episode)
+        traced = episode.sources or any(receipt.sources for receipt in episode.recalls)
+        sources = learned_from(episode) if traced else ()
+        trust = self.settings.trust
+        believed = trust is None or trust.level(sources) != "untrusted"
         with _refusals_about(f"episode {episode.id!r}"):
-            seen = self._view(users_of(episode), reads=False)
             called = _called(Changes, self._learn, episode, count, first)
-            learned: Changes = yield from seen(called)
-            made = yield from self._allowed(stamped(tuple(learned), episode, sources), sources)
+            learned: Changes = yield from self._viewed(called, episode.sources, reads=False)
+            made: Sequence[Change] = tuple(learned)
+            if sources or episode.outcome.feedback != "environment":
+                made = stamped(made, episode, sources)
+            if not believed:
+                made = yield from self._allowed(made)
             changes = yield from with_free_ids(self.namespace, made)
-            if self._counts_uses and self._believes(sources):
+            if self._counts_uses and believed:
                 credited = yield from credit(self.namespace, episode, self._credited)
         taken_in = MemoryDelta(
             (
@@ -488,17 +495,6 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
     def _credited(self, notes: Notes, times: int, *, succeeded: bool) -> Notes:
         """Return the notes on an item that change once so many recalls of it count."""
         return counted(notes, times, succeeded=succeeded)
-
-    def _check_origin(self, path: Path, items: Sequence[MemoryItem]) -> None:
-        """Refuse what was learned from gold answers, unless that is declared here too."""
-        marked = [item.id for item in items if item.metadata.get(FEEDBACK) == "oracle"]
-        if marked and self.settings.feedback != "oracle":
-            msg = (
-                f"{path}: {len(marked)} items, such as {marked[0]!r:.80}, were learned from gold"
-                " answers (metadata feedback 'oracle'): declare it with the setting"
-                " feedback='oracle', or leave them out"
-            )
-            raise InputError(msg)
 
     def _check_feedback(self, episode: Episode) -> None:
         if episode.outcome.feedback == "oracle" and self.settings.feedback != "oracle":
@@ -534,8 +530,11 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
     ) -> Program[MemoryDelta]:
         content = yield from bank.read_content(self.namespace)
         first = cast("int", content.state.get(NEXT_ORDER, 0))
-        changes = import_changes(path, self._choices(path, choices), content.items, first)
-        self._check_origin(path, [each.item for each in changes if isinstance(each, Add)])
+        if self.settings.trust is not None:
+            choices = named_by_file(path, choices)
+        changes = import_changes(path, choices, content.items, first)
+        if self.settings.feedback != "oracle":
+            refuse_gold(path, changes)
         return (yield from self._taken_in(changes, dry_run=dry_run))
 
     def _taken_in(
@@ -548,6 +547,13 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         if not dry_run:
             yield from bank.apply_delta(self.namespace, delta)
         return delta
+
+    def _viewed(
+        self, program: Program[T], users: Sequence[str], *, reads: bool = True
+    ) -> Program[T]:
+        """Run a program that sees of the bank what trust settings let these users see."""
+        trust = self.settings.trust
+        return program if trust is None else Trusted(self.namespace, trust, users, reads)(program)
 
     # For subclasses -----------------------------------------------------------------------
 
@@ -606,6 +612,10 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
     async def _awrite(self, program: Program[T]) -> T:
         async with self._bank.lock.aheld(here=self._frozen):
             return await adrive(self._writing(program), self._kept)
+
+
+def _asker(context: RecallContext) -> Sequence[str]:
+    return [f"user:{context.user}"] if context.user else []
 
 
 def _asks(op: Op) -> bool:

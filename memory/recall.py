@@ -342,6 +342,9 @@ class _Fitting:
 
 def made_of(items: Iterable[MemoryItem]) -> tuple[str, ...]:
     """Return what follows from items owes to them: nothing where they have no sources."""
+    tainted = [item for item in items if item.sources]
+    if not tainted:
+        return ()
     return combined(
         *(
             (
@@ -349,8 +352,7 @@ def made_of(items: Iterable[MemoryItem]) -> tuple[str, ...]:
                 source("item", item.id),
                 *((source("episode", item.episode_id),) if item.episode_id else ()),
             )
-            for item in items
-            if item.sources
+            for item in tainted
         )
     )
 

@@ -113,7 +113,9 @@ def _fields(item: MemoryItem) -> Iterator[tuple[str, str]]:
     if item.task_id is not None:
         yield "task_id", item.task_id
     for name, value in item.metadata.items():
-        yield f"metadata.{name}", f"{name} {value}" if isinstance(value, str) else name
+        yield f"metadata.{name}", name
+        if isinstance(value, str):
+            yield f"metadata.{name}", value
 
 
 def _excerpt(text: str) -> str:

@@ -34,6 +34,8 @@ SourceKind: TypeAlias = Literal["user", "tool", "web", "import", "episode", "ite
 KINDS: Final[tuple[SourceKind, ...]] = get_args(SourceKind)
 ROOTS: Final[tuple[SourceKind, ...]] = ("user", "tool", "web", "import")
 """Kinds from outside of memory: what follows from one passes it on, however many steps away."""
+FEEDBACK: Final = "feedback"
+"""Metadata of items whose success is not the environment's word: `self` or `oracle`."""
 MAX_SOURCES: Final = 10_000
 """Most sources of one item or episode."""
 MAX_CHARACTERS: Final = 500

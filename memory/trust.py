@@ -15,7 +15,7 @@ level        its items
 What somebody said (`user:…`) is recalled for nobody else, whatever its level. Items without sources
 are the agent's own, and trusted.
 
-Policies hold below the providers. A provider reads its bank through a `View` that leaves out what is
+Policies hold below the providers. A provider reads its bank through a `Trusted` view that leaves out what is
 withheld, so that no way of its own, a ranking, a list of rules, a comparison of attempts, shows it to an
 agent or to a judge. What a search met and left out is in the receipt's `dropped`, with the reason.
 An episode from an untrusted source adds items, and changes none that are trusted: it neither edits
@@ -25,7 +25,7 @@ nor removes them, nor moves their votes and uses.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast
 
 from langgraph.store.base import GetOp, Item, Result, SearchItem, SearchOp
 from pydantic import Field, field_validator
@@ -42,7 +42,6 @@ from langgraft.memory.model import (
     BankContent,
     Change,
     Dropped,
-    Episode,
     MemoryDelta,
     MemoryItem,
     Remove,
@@ -139,35 +138,6 @@ class TrustSettings(Settings):
         return next((each.reason for each in findings_in(item)), "")
 
 
-def users_of(episode: Episode) -> list[str]:
-    """Return the users that an episode was told by."""
-    return [each.removeprefix("user:") for each in episode.sources if kind_of(each) == "user"]
-
-
-class View(Protocol):
-    """How a provider reads its bank."""
-
-    def __call__(self, program: Program[T]) -> Program[T]:
-        """Run a program that sees of the bank what it may."""
-        ...
-
-    def without(self, found: Found) -> Found:
-        """Add what was left out to what was dropped."""
-        ...
-
-
-class Whole:
-    """The whole bank: nothing is withheld."""
-
-    def __call__(self, program: Program[T]) -> Program[T]:
-        """Return the program as it is."""
-        return program
-
-    def without(self, found: Found) -> Found:
-        """Return what was found as it is."""
-        return found
-
-
 @dataclass(slots=True)
 class Trusted:
     """A bank without what is withheld.
@@ -189,13 +159,12 @@ class Trusted:
     _content: BankContent | None = None
 
     def __call__(self, program: Program[T]) -> Program[T]:
-        """Run a program that sees what may be seen."""
-        return relay(program, self._answer)
-
-    def without(self, found: Found) -> Found:
-        """Add what was left out to what was dropped."""
-        left_out = (Dropped(name, reason) for name, reason in self.dropped.items())
-        return replace(found, dropped=(*found.dropped, *left_out))
+        """Run a program that sees what may be seen; what it finds says what was left out."""
+        found: Any = yield from relay(program, self._answer)
+        if isinstance(found, Found):
+            left_out = (Dropped(name, reason) for name, reason in self.dropped.items())
+            found = replace(found, dropped=(*found.dropped, *left_out))
+        return cast("T", found)
 
     def _answer(self, step: Step) -> Program[list[Result]]:
         results = yield step
@@ -311,6 +280,15 @@ def _words(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
+def named_by_file(path: Path, choices: ImportChoices | None) -> ImportChoices:
+    """Return the choices of an import, which names its source: its file, unless they name another."""
+    choices = choices or ImportChoices()
+    if choices.source is not None:
+        return choices
+    name = path.name.encode("utf-8", "replace").decode() or "a file"
+    return choices.model_copy(update={"source": name})
+
+
 class Trusting(Editable):
     """What providers do about trust; a base of `MemoryProvider`."""
 
@@ -349,27 +327,9 @@ class Trusting(Editable):
         self._held(content, item_id)
         return MemoryDelta((Annotate(item_id, {RELEASED: True}),))
 
-    def _view(self, users: Sequence[str], *, reads: bool = True) -> View:
-        trust: TrustSettings | None = self.settings.trust
-        return Whole() if trust is None else Trusted(self.namespace, trust, _named(users), reads)
-
-    def _believes(self, sources: Sequence[str]) -> bool:
-        trust: TrustSettings | None = self.settings.trust
-        return trust is None or trust.level(sources) != "untrusted"
-
-    def _choices(self, path: Path, choices: ImportChoices | None) -> ImportChoices | None:
-        """Return the choices of an import, which names its source where sources decide."""
-        if self.settings.trust is None or (choices is not None and choices.source is not None):
-            return choices
-        name = path.name.encode("utf-8", "replace").decode() or "a file"
-        return (choices or ImportChoices()).model_copy(update={"source": name})
-
-    def _allowed(
-        self, changes: Sequence[Change], sources: Sequence[str]
-    ) -> Program[Sequence[Change]]:
+    def _allowed(self, changes: Sequence[Change]) -> Program[Sequence[Change]]:
         """Leave out what an episode that is not believed would change of items that are."""
-        if self._believes(sources):
-            return changes
+        trust: TrustSettings = self.settings.trust
         added = {change.item.id for change in changes if isinstance(change, Add)}
         touched = list(
             dict.fromkeys(
@@ -381,7 +341,7 @@ class Trusting(Editable):
         )
         records = yield [GetOp(self.namespace, bank.item_key(name)) for name in touched]
         held = bank.loaded(cast("Sequence[Item | None]", records)).items
-        kept = {name for name, item in held.items() if self._believes(item.sources)}
+        kept = {name for name, item in held.items() if trust.level(item.sources) != "untrusted"}
         return [change for change in changes if _names(change) not in kept]
 
 

@@ -248,6 +248,7 @@ def recall_context(state: AgentState, turn: int | None = None) -> RecallContext:
         draft=state.get("draft", ""),
         verdicts=tuple(Verdict(**verdict) for verdict in state.get("draft_verdicts", ())),
         at=state.get("at", ""),
+        user=state.get("user", ""),
     )
 
 
@@ -281,6 +282,7 @@ def episode_of(state: AgentState) -> Episode:
         recalls=tuple(Receipt(**receipt) for receipt in state.get("receipts", [])),
         facts=tuple(Fact(**fact) for fact in state.get("facts", ())),
         at=state.get("at", ""),
+        sources=tuple(state.get("sources", ())),
     )
 
 

@@ -46,6 +46,10 @@ class AgentInput(TypedDict, total=False):
     """Position of the attempt in its stream, where there is one."""
     at: str
     """When it is made, as ISO 8601, for memory that keeps facts in time."""
+    user: str
+    """Who asks, for memory that keeps what one user said from another."""
+    sources: list[str]
+    """What the episode is learned from, where anybody says: `user:ada`, `tool:search` …"""
 
 
 class AgentState(AgentInput, total=False):

@@ -39,7 +39,6 @@ from langgraft.memory.rankers.diversity import TfIdf
 from langgraft.memory.rankers.lexical import BM25, tokenize
 from langgraft.memory.recall import Filter, Found, RecallContext, ranked_items
 from langgraft.memory.stores.programs import Namespace, Program
-from langgraft.memory.trust import users_of
 
 Granularity: TypeAlias = Literal["aggregate", "individual", "adaptive"]
 
@@ -165,11 +164,11 @@ class InsightMemory(MemoryProvider[InsightSettings]):
     def _counterpart(self, episode: Episode) -> Program[Attempt | None]:
         episode = episode.without_memory()
         key = key_text(self.settings.key_fields, episode)
-        seen = self._view(users_of(episode))
-        return seen(find_counterpart(self.namespace, episode, key, self.settings.attempts))
+        finding = find_counterpart(self.namespace, episode, key, self.settings.attempts)
+        return self._viewed(finding, episode.sources)
 
     def _lessons_like(self, episode: Episode, k: int) -> Program[list[Lesson]]:
-        return self._view(users_of(episode))(self._nearest_lessons(episode, k))
+        return self._viewed(self._nearest_lessons(episode, k), episode.sources)
 
     def _nearest_lessons(self, episode: Episode, k: int) -> Program[list[Lesson]]:
         if self.settings.granularity != "individual":

@@ -28,7 +28,9 @@ from langgraft.memory.providers import (
     NoMemory,
     TrajectoryMemory,
 )
+from langgraft.memory.providers.trajectory import TrajectorySettings
 from langgraft.memory.recall import OVER_BUDGET, Budget
+from langgraft.memory.trust import TrustSettings
 from langgraft.nodes import AgentInput
 
 TASK = "toy/corridor/3"
@@ -113,6 +115,20 @@ def test_reply_when_malformed_costs_a_round_and_never_reaches_the_world() -> Non
     assert "no line that starts with 'Action:'" in result["steps"][1]["observation"]
     assert "2 actions" in result["steps"][2]["observation"]
     assert result["steps"][1]["observation"] in model.seen[1][-1].text
+
+
+def test_episode_when_its_input_names_sources_has_them_and_is_its_users() -> None:
+    """Who asks and what it was learned from come with the input."""
+    settings = TrajectorySettings(trust=TrustSettings())
+    memory = TrajectoryMemory(InMemoryStore(), settings=settings)
+    agent = build_react_agent(acting(*PLAN), environment=Corridors(), memory=memory)
+    agent.invoke(AgentInput(task_id=TASK, episode_id="e0", user="ada", sources=["user:ada"]))
+    (item,) = memory.content().items.values()
+    assert item.sources == ("user:ada",)
+    for user, recalled in (("ada", True), ("bob", False)):
+        playing_ = build_react_agent(acting(*PLAN), environment=Corridors(), memory=memory)
+        result = playing_.invoke(AgentInput(task_id=TASK, episode_id=user, user=user))
+        assert bool(result["receipts"][0]["item_ids"]) is recalled
 
 
 def test_thought_when_it_quotes_recalled_memory_is_kept_without_it() -> None:

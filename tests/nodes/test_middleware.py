@@ -30,6 +30,8 @@ from typing_extensions import override
 from langgraft import Banks, InsightMemory, MemoryMiddleware, Outcome, TrajectoryMemory
 from langgraft._core.errors import InfrastructureError, InputError, SettingsError
 from langgraft.memory.model import BLOCK_START
+from langgraft.memory.providers.trajectory import TrajectorySettings
+from langgraft.memory.trust import QUARANTINED, TrustSettings
 from langgraft.nodes.tools import memory_tools
 
 CALL = {"name": "look_up", "args": {"term": "tea"}, "id": "c1"}
@@ -582,3 +584,55 @@ async def test_turn_filed_in_the_background_is_no_part_of_the_trace_of_the_agent
     assert "langgraft.recall" in begun
     assert ("langgraft.file" in begun) == (remember == "inline")
     assert len(filed(store)) == 1
+
+
+# Sources -----------------------------------------------------------------------------------
+
+
+def shared(**trust: Any) -> TrajectoryMemory:
+    """Return one bank for all users."""
+    settings = TrajectorySettings(trust=TrustSettings(**trust), same_task="exclude")
+    return TrajectoryMemory(InMemoryStore(), settings=settings)
+
+
+def remembering(memory: TrajectoryMemory) -> MemoryMiddleware:
+    """Give an agent a shared bank, and say who asks."""
+    return MemoryMiddleware(memory, user=lambda runtime: runtime.context.user_id)
+
+
+def test_turn_when_one_bank_is_shared_is_recalled_for_its_own_user() -> None:
+    """What ada said is in her next prompt, and in nobody else's."""
+    memory, model = shared(), answering()
+    agent = agent_of(model, remembering(memory))
+    ask(agent, "what is SECRET tea", thread="one")
+    for user in ("ada", "bob"):
+        ask(agent, "what is green tea", thread=user, user=user)
+    told, other = model.seen[1], model.seen[2]
+    assert "SECRET" in texts(told)[-1]
+    assert "SECRET" not in texts(other)[-1]
+    first = min(memory.content().items.values(), key=lambda item: item.order_index)
+    assert first.sources == ("user:ada",)
+
+
+def test_turn_when_a_tool_is_not_believed_is_in_quarantine() -> None:
+    """Its output may be a stranger's; a tool that is named as trusted is believed."""
+    for trust, shown in (({}, False), ({"names": {"tool:look_up": "trusted"}}, True)):
+        memory, model = shared(**trust), looking_up()
+        agent = agent_of(model, remembering(memory), tools=[look_up])
+        ask(agent, "what is tea", thread="one")
+        (item,) = memory.content().items.values()
+        assert item.sources == ("tool:look_up", "user:ada")
+        ask(agent, "what is green tea", thread="two")
+        assert ("is a drink" in texts(model.seen[2])[-1]) is shown
+        assert [drop.reason for drop in memory.withheld("ada")] == [QUARANTINED] * (not shown) * 2
+
+
+def test_turn_when_there_are_no_trust_settings_says_nothing() -> None:
+    """Banks and states are what they were."""
+    memory, model = TrajectoryMemory(InMemoryStore()), looking_up()
+    agent = create_agent(
+        model, [look_up], middleware=[MemoryMiddleware(memory)], context_schema=Context
+    )
+    result = agent.invoke({"messages": [HumanMessage("what is tea")]})
+    assert b"sources" not in memory.content().to_bytes()
+    assert "traced" not in repr(result)

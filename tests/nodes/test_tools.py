@@ -200,6 +200,18 @@ async def test_note_when_remembered_is_found(name: str) -> None:
     assert "Ada takes oat milk." in said(search, {"query": "coffee for Ada"})
 
 
+@pytest.mark.parametrize("trusted", [False, True])
+def test_note_when_a_model_writes_it_is_a_tools_word(*, trusted: bool) -> None:
+    """An agent that was talked into a note has not made it believed."""
+    names = {"names": {"tool:remember": "trusted"}} if trusted else {}
+    memory = make_provider("simple_rag", InMemoryStore(), settings={"trust": names})
+    search, remember = memory_tools(memory)
+    said(remember, called("remember", **NOTE))
+    (item,) = memory.content().items.values()
+    assert item.sources == ("tool:remember",)
+    assert ("oat" in said(search, {"query": "coffee for Ada"})) is trusted
+
+
 def test_note_when_rules_live_by_votes_is_a_rule() -> None:
     """The agent's word is the verdict that adds it."""
     memory = make_provider("expel", InMemoryStore(), settings={"votes": {}})

@@ -7,6 +7,7 @@ nothing that is recalled.
 import asyncio
 import importlib
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,26 @@ class EditingCases(ProviderSuite):
             query, context = self.asks(self.episode(2))
             assert CANARY not in recalled(other.provide(query, context))
         assert not memory.manage(dry_run=True)
+
+    @needs("learns")
+    def test_source_when_revoked_leaves_nothing_or_says_what(
+        self, make: Make, new_store: NewStore
+    ) -> None:
+        """No item follows from it any more; a bank that is said to be exact never saw it."""
+        memory, never = make(new_store()), make(new_store())
+        told = [replace(each, sources=("web:evil.example",)) for each in self.stream()]
+        clean = self.stream()
+        for number, episode in enumerate(clean):
+            self.learn(memory, [episode if number % 2 else told[number]])
+            if number % 2:
+                self.learn(never, [episode])
+        before = memory.content()
+        done = memory.revoke("web:evil.example")
+        held = memory.content()
+        assert fold([done.delta], before).to_bytes() == held.to_bytes()
+        assert not any("web:evil.example" in item.sources for item in held.items.values())
+        if done.exact:
+            assert held.to_bytes() == never.content().to_bytes()
 
     @needs("learns")
     def test_item_when_forgotten_does_not_come_back_with_its_episode(

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft._core.texts import in_a_line
 from langgraft.cli.memory_banks import Address, Bank, kept_provider
@@ -104,7 +103,7 @@ def _receipts(log: Path) -> Iterator[Receipt]:
         raise InputError(msg) from error
 
 
-def _receipts_in(value: JSON | Any) -> Iterator[Receipt]:
+def _receipts_in(value: Any) -> Iterator[Receipt]:
     """Find receipts wherever a study keeps them in its results."""
     if isinstance(value, list):
         for each in value:
