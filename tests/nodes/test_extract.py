@@ -120,7 +120,12 @@ def test_node_when_run_asks_with_the_names_that_settings_declare() -> None:
 
 def relations(*answers: Any) -> list[tuple[str, str | None, str]]:
     """Ask what a new city does to one kept, of a model or of rules."""
-    fact: dict[str, JSON] = {"subject": "user", "attribute": "city", "value": "Oslo", "several": False}
+    fact: dict[str, JSON] = {
+        "subject": "user",
+        "attribute": "city",
+        "value": "Oslo",
+        "several": False,
+    }
     question = Question(
         "facts", "e", {"facts": {"fact-0": fact}, "kept": {"old": {**fact, "value": "Rome"}}}
     )
