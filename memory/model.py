@@ -191,9 +191,11 @@ class Receipt:
     """The text that was compared with the keys of the bank."""
     tied: int = 0
     """How many items of the bank shared the best score; 0: not known, or nothing found."""
+    sources: tuple[str, ...] = ()
+    """What follows from the recall follows from these too: sources of what was given, and itself."""
 
     def __post_init__(self) -> None:
-        for name in ("item_ids", "scores"):
+        for name in ("item_ids", "scores", "sources"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         read = (drop if isinstance(drop, Dropped) else Dropped(**drop) for drop in self.dropped)
         object.__setattr__(self, "dropped", tuple(read))
@@ -210,6 +212,7 @@ class Receipt:
             "dropped": [{"id": drop.id, "reason": drop.reason} for drop in self.dropped],
             "searched": self.searched,
             "tied": self.tied,
+            **({"sources": list(self.sources)} if self.sources else {}),
         }
 
 
@@ -344,7 +347,9 @@ class Episode:
         check_argument("`outcome` of an episode", self.outcome, Outcome)
         if self.at:
             moment(self.at, f"`at` of episode {self.id!r:.80}")
-        object.__setattr__(self, "sources", check_sources(self.sources, "`sources` of an episode"))
+        if self.sources:
+            sources = check_sources(self.sources, "`sources` of an episode")
+            object.__setattr__(self, "sources", sources)
         for name, kind in _PARTS.items():
             for part in _listed(name, getattr(self, name)):
                 if not isinstance(part, kind):
@@ -365,19 +370,23 @@ class Episode:
         """Return the episode with recalled blocks taken out of all its texts."""
         return replace(
             self,
-            task=_without_block(self.task),
+            task=strip_block(self.task),
             steps=tuple(_stripped(step) for step in self.steps),
             outcome=_stripped(self.outcome),
             lessons=tuple(_stripped(lesson) for lesson in self.lessons),
             errors=tuple(_stripped(error) for error in self.errors),
             facts=tuple(_stripped(fact) for fact in self.facts),
-            verdicts=tuple(replace(v, text=_without_block(v.text)) for v in self.verdicts),
+            verdicts=tuple(replace(v, text=strip_block(v.text)) for v in self.verdicts),
         )
 
     def to_json(self) -> dict[str, JSON]:
         """Return the episode as JSON; it names no facts, time or sources where there are none."""
-        left_out = {name for name in ("facts", "at", "sources") if not getattr(self, name)}
-        return {name: value for name, value in asdict(self).items() if name not in left_out}
+        value = asdict(self)
+        for part in (value, *value["recalls"]):
+            if not part["sources"]:
+                del part["sources"]
+        left_out = {name for name in ("facts", "at") if not value[name]}
+        return {name: each for name, each in value.items() if name not in left_out}
 
     @classmethod
     def from_json(cls, value: Mapping[str, JSON]) -> "Episode":
@@ -410,10 +419,6 @@ def _stripped(part: T) -> T:
         if isinstance(text := getattr(part, field.name), str) and BLOCK_START in text
     }
     return replace(cast("Any", part), **texts) if texts else part
-
-
-def _without_block(text: str) -> str:
-    return strip_block(text) if BLOCK_START in text else text
 
 
 def _listed(name: str, value: Any) -> Sequence[Any]:

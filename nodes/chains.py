@@ -61,6 +61,7 @@ from langgraft.nodes.turns import (
     present,
     question_id,
     recalling,
+    told_by,
     turn_id,
     with_block,
 )
@@ -302,7 +303,7 @@ class _WithMemory(Runnable[Any, Any]):
         thread = str(config.get("configurable", {}).get("thread_id", ""))
         at = present(memory, with_.now)
         context = context_of(
-            turn, with_.domain, question_id(thread, turn), turn_id(thread, turn), at
+            turn, with_.domain, question_id(thread, turn), turn_id(thread, turn), at=at
         )
         block, receipts = "", []
         try:
@@ -339,6 +340,7 @@ class _WithMemory(Runnable[Any, Any]):
             name=episode_id(turn_id(begun.thread, turn), rest),
             task_id=question_id(begun.thread, turn),
             receipts=begun.receipts,
+            sources=told_by(None, rest) if memory.settings.trust is not None else (),
             at=begun.at,
         )
         yield from self._catch_up(memory)

@@ -74,6 +74,7 @@ from langgraft.nodes.turns import (
     present,
     question_id,
     recalling,
+    told_by,
     turn_id,
     turn_of,
 )
@@ -105,6 +106,8 @@ class TurnRecord(TypedDict):
     user: str | int | None
     """Whose bank it belongs to."""
     receipts: list[Any]
+    traced: NotRequired[bool]
+    """Whether its episode says what it was learned from, as memory with `trust` settings wants."""
     ended: NotRequired[dict[str, Any] | None]
     """How it ended, where it did."""
     filed: NotRequired[str]
@@ -343,6 +346,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             yield from self._catch_up(memory.namespace)
         shown = yield from self._recall(memory, record, turn)
         record = {**record, "receipts": shown.later}
+        if memory.settings.trust is not None:
+            record["traced"] = True
         shown.later = []
         return {TURNS: [*left, record]}
 
@@ -357,7 +362,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
 
         Where memory fails, that is what was shown before.
         """
-        context = self._context(turn, record)
+        context = self._context(record, turn)
         try:
             recalled = yield from recalling(
                 memory, record["task"], context, self._budget, self._model
@@ -373,10 +378,6 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             while len(self._shown) > SHOWN_AT_ONCE:
                 self._shown.popitem(last=False)
         return shown
-
-    def _context(self, turn: Turn, record: TurnRecord) -> RecallContext:
-        at = record.get("at", "")
-        return context_of(turn, self._domain, record["question"], record["turn"], at)
 
     def _told(
         self, state: Mapping[str, Any], messages: list[AnyMessage], runtime: Any
@@ -396,12 +397,16 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             return messages
         return placed(messages, record["asked"], shown.recall.text)
 
+    def _context(self, record: TurnRecord, turn: Turn) -> RecallContext:
+        user, at = record["user"], record.get("at", "")
+        return context_of(turn, self._domain, record["question"], record["turn"], user=user, at=at)
+
     def _asks_again(
         self, memory: MemoryProvider[Any], record: TurnRecord, turn: Turn, shown: _Shown
     ) -> bool:
         if not turn.rest:
             return False
-        now = self._context(turn, record)
+        now = self._context(record, turn)
         return memory.asks_again(record["task"], now, shown.context)
 
     def _end(self, state: Mapping[str, Any], runtime: Any) -> Program[Call, Update | None]:
@@ -526,6 +531,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             name=episode_id(record["turn"], rest),
             task_id=record["question"],
             receipts=record["receipts"],
+            sources=told_by(record["user"], rest) if record.get("traced") else (),
             at=record.get("at", ""),
         )
 
@@ -625,8 +631,11 @@ class _Opened:
                 msg = "MemoryMiddleware over Banks needs `user`, which says whose bank it is"
                 raise SettingsError(msg)
         elif isinstance(memory, MemoryProvider):
-            if user is not None:
-                msg = "`user` of MemoryMiddleware has no meaning with one provider: give its class, or Banks"
+            if user is not None and memory.settings.trust is None:
+                msg = (
+                    "`user` of MemoryMiddleware has no meaning with one provider that has no `trust`"
+                    " settings: give its class, or Banks"
+                )
                 raise SettingsError(msg)
             self.example = memory
         else:
