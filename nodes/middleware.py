@@ -398,14 +398,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         return placed(messages, record["asked"], shown.recall.text)
 
     def _context(self, record: TurnRecord, turn: Turn) -> RecallContext:
-        return context_of(
-            turn,
-            self._domain,
-            record["question"],
-            record["turn"],
-            user=record["user"],
-            at=record.get("at", ""),
-        )
+        user, at = record["user"], record.get("at", "")
+        return context_of(turn, self._domain, record["question"], record["turn"], user=user, at=at)
 
     def _asks_again(
         self, memory: MemoryProvider[Any], record: TurnRecord, turn: Turn, shown: _Shown

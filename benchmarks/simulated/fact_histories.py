@@ -257,8 +257,8 @@ def fact_history(seed: int, *, turns: int = 40, subjects: int = 3) -> FactHistor
         questions.append(writer.question(subject, attribute, writer.now, past=False))
         for _ in range(2):
             span = (last - first).days
-            at = first.replace(hour=0, minute=30) + timedelta(days=int(writer.fraction() * span))
-            questions.append(writer.question(subject, attribute, at, past=True))
+            day = first.replace(hour=0, minute=30) + timedelta(days=int(writer.fraction() * span))
+            questions.append(writer.question(subject, attribute, day, past=True))
     return FactHistory(tuple(said), tuple(questions))
 
 

@@ -427,11 +427,11 @@ class FactMemory(MemoryProvider[FactSettings]):
             content = yield from bank.read_content(self.namespace)
         made: list[MemoryItem] = []
         for each in new:
-            items = {**content.items, **{item.id: item for item in made}}
-            given = completed(links[each.name], items)
+            held = {**content.items, **{item.id: item for item in made}}
+            given = completed(links[each.name], held)
             corrected = given.get("corrects", ())
             if corrected and not each.fact.since:
-                own = (dated(items[name]).own[0] for name in corrected if name in items)
+                own = (dated(held[name]).own[0] for name in corrected if name in held)
                 each.since = min(own, default=each.since)
             made.append(self._item(episode, each, said, given, order_index + len(made)))
         added: list[Change] = yield from self._unnamed(made)

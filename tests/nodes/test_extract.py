@@ -10,10 +10,12 @@ import pytest
 from fact_answers import FACTS, shares
 from langchain.agents import create_agent
 from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import HumanMessage
 from langgraph.store.memory import InMemoryStore
 from memory_cases import make_episode
 
 from langgraft import FactMemory, FactSettings, MemoryMiddleware, with_memory
+from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.benchmarks.simulated.fact_histories import SimulatedNotary
 from langgraft.memory.facts import Attribute, Fact
@@ -118,7 +120,12 @@ def test_node_when_run_asks_with_the_names_that_settings_declare() -> None:
 
 def relations(*answers: Any) -> list[tuple[str, str | None, str]]:
     """Ask what a new city does to one kept, of a model or of rules."""
-    fact = {"subject": "user", "attribute": "city", "value": "Oslo", "several": False}
+    fact: dict[str, JSON] = {
+        "subject": "user",
+        "attribute": "city",
+        "value": "Oslo",
+        "several": False,
+    }
     question = Question(
         "facts", "e", {"facts": {"fact-0": fact}, "kept": {"old": {**fact, "value": "Rome"}}}
     )
@@ -159,7 +166,7 @@ def test_turns_when_filed_have_the_time_at_which_they_began() -> None:
     notary = SimulatedNotary()
     grafted = MemoryMiddleware(memory, model=notary, now=lambda: next(clock))
     agent = create_agent(FakeListChatModel(responses=["Fine."]), tools=[], middleware=[grafted])
-    agent.invoke({"messages": [("user", "I moved to Rome.")]})
+    agent.invoke({"messages": [HumanMessage("I moved to Rome.")]})
     chain = with_memory(
         FakeListChatModel(responses=["Fine."]), memory, model=notary, now=lambda: next(clock)
     )

@@ -317,3 +317,25 @@ def test_spans_when_items_come_in_any_order_are_the_same_and_never_end_before_th
     shuffled = list(items.items())
     random.shuffle(shuffled)
     assert spans(dict(shuffled)) == found
+
+
+def test_verdict_when_it_is_about_another_subject_or_the_fact_itself_changes_nothing() -> None:
+    """A judge that mixes people up, or compares a fact with itself, ends nothing and hides nothing."""
+    memory = memory_with()
+    tell(memory, "a", "2026-01-01", CITY, replace(CITY, subject="Ann"))
+    moved = tuple(replace(CITY, subject=who, value="Oslo") for who in ("user", "Ann"))
+    lima = replace(CITY, value="Lima")
+    episode = replace(make_episode("b"), facts=(*moved, lima), at="2026-02-01")
+    (question,) = memory.questions(episode)
+    assert {"a/fact-1", "b/fact-0"} <= question.shows["kept"].keys()  # type: ignore[union-attr]
+    mixed = Verdict(question.id, "replaces", "a/fact-1", "fact-0")
+    itself = Verdict(question.id, "repeats", "b/fact-0", "fact-0")
+    memory.file(replace(episode, verdicts=(mixed, itself)))
+    held = sorted((each.fact.subject, each.fact.value) for each in memory.facts(at=""))
+    assert held == [
+        ("ann", "Oslo"),
+        ("ann", "Rome"),
+        ("user", "Lima"),
+        ("user", "Oslo"),
+        ("user", "Rome"),
+    ]
