@@ -24,7 +24,7 @@ from langgraft.memory.model import Episode, strip_block
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.episode_items import excerpt
 from langgraft.nodes.dialogue import ChatModel, Dialogue, dialogue_node
-from langgraft.nodes.judging import Lowered, Text, by_line
+from langgraft.nodes.judging import Lowered, as_text, by_line
 from langgraft.nodes.memory import episode_of
 from langgraft.nodes.node import Update
 from langgraft.nodes.prompts import prompt as shipped
@@ -139,7 +139,7 @@ def _blank(value: object) -> object:
     return "" if value is None else value
 
 
-_Name = Annotated[str, Field(min_length=1), BeforeValidator(lambda value: str(value).strip())]
+_Name = Annotated[str, Field(min_length=1), BeforeValidator(lambda value: as_text(value).strip())]
 _Optional = Annotated[str, BeforeValidator(_blank)]
 
 
@@ -148,9 +148,7 @@ class _Told(BaseModel):
 
     subject: _Name
     attribute: _Name = Field(validation_alias=AliasChoices("attribute", "predicate", "relation"))
-    value: Annotated[Text, Field(min_length=1)] = Field(
-        validation_alias=AliasChoices("value", "object")
-    )
+    value: _Name = Field(validation_alias=AliasChoices("value", "object"))
     quote: _Name
     kind: Annotated[FactKind, Lowered] = "fact"
     turn: int = 0

@@ -48,7 +48,10 @@ _QUESTIONS: Final = {
     "employer": ("Which employer do I work for?", "Which employer does {} work for?"),
     "favorite food": ("What is my favorite food?", "What is {}'s favorite food?"),
     "pet": ("Which pet do I have?", "Which pet does {} have?"),
-    "likes": ("What do I like, which likes did I tell?", "What does {} like, which likes were told?"),
+    "likes": (
+        "What do I like, which likes did I tell?",
+        "What does {} like, which likes were told?",
+    ),
     "mood": ("What is my mood?", "What is the mood of {}?"),
     "staying in": ("Where am I staying in these days?", "Where is {} staying in these days?"),
 }
@@ -254,8 +257,8 @@ def fact_history(seed: int, *, turns: int = 40, subjects: int = 3) -> FactHistor
         questions.append(writer.question(subject, attribute, writer.now, past=False))
         for _ in range(2):
             span = (last - first).days
-            at = first.replace(hour=0, minute=30) + timedelta(days=int(writer.fraction() * span))
-            questions.append(writer.question(subject, attribute, at, past=True))
+            day = first.replace(hour=0, minute=30) + timedelta(days=int(writer.fraction() * span))
+            questions.append(writer.question(subject, attribute, day, past=True))
     return FactHistory(tuple(said), tuple(questions))
 
 

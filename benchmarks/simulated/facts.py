@@ -37,10 +37,16 @@ _FORMS: Final = tuple(
         ("city", rf"As you know, {_WHO} lives? in (?P<value>.+)\."),
         ("city", rf"{WRONG}: it is (?P<value>.+) that {_WHO} moved to, not .+\."),
         ("employer", rf"{_WHO} started working at (?P<value>.+)\."),
-        ("employer", rf"Since (?P<since>{_DAY}) {_WHO} (?:have|has) been working at (?P<value>.+)\."),
+        (
+            "employer",
+            rf"Since (?P<since>{_DAY}) {_WHO} (?:have|has) been working at (?P<value>.+)\.",
+        ),
         ("employer", rf"{WRONG}: it is (?P<value>.+) that {_WHO} started working at, not .+\."),
         ("favorite food", rf"{_WHOSE} favorite food is (?P<value>.+) now\."),
-        ("favorite food", rf"{WRONG}: it is (?P<value>.+) that is {_WHOSE} favorite food, not .+\."),
+        (
+            "favorite food",
+            rf"{WRONG}: it is (?P<value>.+) that is {_WHOSE} favorite food, not .+\.",
+        ),
         ("pet", rf"{_WHO} got a \w+ called (?P<value>.+)\."),
         ("pet", rf"{_WHO} no longer (?P<gone>have|has) (?P<value>.+)\."),
         ("likes", rf"{_WHO} likes? (?P<value>.+)\."),

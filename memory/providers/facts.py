@@ -136,6 +136,11 @@ class _New:
     kept: dict[str, MemoryItem] = field(default_factory=dict)
     equal: MemoryItem | None = None
 
+    def repeats(self, item: MemoryItem) -> bool:
+        """Say whether an item says the same, and another time is not what is new."""
+        undated = not self.fact.since or self.since == dated(item).own[0]
+        return undated and self.fact.says(fact_in(item.metadata))
+
     def shown(self, declared: Mapping[str, bool]) -> dict[str, JSON]:
         told = {**shown(self.fact, self.since, self.until), "quote": self.fact.quote}
         several = declared.get(plain(self.fact.attribute))
@@ -348,10 +353,7 @@ class FactMemory(MemoryProvider[FactSettings]):
                 if other.fact.slot == each.fact.slot:
                     item = self._item(episode, other, said, {}, 0)
                     each.kept[item.id] = item
-            each.equal = next(
-                (item for item in each.kept.values() if each.fact.says(fact_in(item.metadata))),
-                None,
-            )
+            each.equal = next((item for item in each.kept.values() if each.repeats(item)), None)
         return told
 
     def _dated(self, name: str, fact: Fact, said: float) -> _New:
@@ -425,11 +427,11 @@ class FactMemory(MemoryProvider[FactSettings]):
             content = yield from bank.read_content(self.namespace)
         made: list[MemoryItem] = []
         for each in new:
-            items = {**content.items, **{item.id: item for item in made}}
-            given = completed(links[each.name], items)
+            held = {**content.items, **{item.id: item for item in made}}
+            given = completed(links[each.name], held)
             corrected = given.get("corrects", ())
             if corrected and not each.fact.since:
-                own = (dated(items[name]).own[0] for name in corrected if name in items)
+                own = (dated(held[name]).own[0] for name in corrected if name in held)
                 each.since = min(own, default=each.since)
             made.append(self._item(episode, each, said, given, order_index + len(made)))
         added: list[Change] = yield from self._unnamed(made)
@@ -470,7 +472,7 @@ class FactMemory(MemoryProvider[FactSettings]):
                 or verdict.question_id != question.id
                 or verdict.action not in LINKS
                 or told not in cast("Mapping[str, JSON]", question.shows["facts"])
-                or about not in cast("Mapping[str, JSON]", question.shows["kept"])
+                or about not in by_name[told].kept  # of another subject, or itself
                 or (told, about) in answered
             ):
                 logger.info("verdict ignored: %r on %r", verdict.action, verdict.item_id)

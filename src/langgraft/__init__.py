@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from langgraft.memory.providers.baselines import NoMemory
     from langgraft.memory.providers.coding import CodingMemory, CodingSettings
     from langgraft.memory.providers.expel import ExpeL, ExpeLSettings
+    from langgraft.memory.providers.facts import FactMemory, FactSettings
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
     from langgraft.memory.providers.lightweight import LightweightMemory, LightweightSettings
-    from langgraft.memory.providers.facts import FactMemory, FactSettings
     from langgraft.memory.providers.memrl import MemRL, MemRLSettings
     from langgraft.memory.providers.reasoning_bank import ReasoningBank, ReasoningBankSettings
     from langgraft.memory.providers.simple_rag import SimpleRAG, SimpleRAGSettings
@@ -77,6 +77,8 @@ __all__ = [
     "ErrorRecord",
     "ExpeL",
     "ExpeLSettings",
+    "FactMemory",
+    "FactSettings",
     "Hybrid",
     "InsightMemory",
     "InsightSettings",

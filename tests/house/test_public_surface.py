@@ -60,6 +60,8 @@ def test_names_when_listed_are_these() -> None:
         "ErrorRecord",
         "ExpeL",
         "ExpeLSettings",
+        "FactMemory",
+        "FactSettings",
         "Hybrid",
         "InsightMemory",
         "InsightSettings",

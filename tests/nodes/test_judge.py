@@ -12,6 +12,7 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.store.memory import InMemoryStore
 from toy_world import RuleModel
 
+from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.texts import Prompt
 from langgraft.memory.model import BLOCK_START, Episode, Lesson, Outcome, Question, Step, Verdict
@@ -59,7 +60,18 @@ CONTRADICTION = Question(
         "candidates": {"c1": "The answer is 41.", "c2": "Multiply.", "c3": "So \\boxed{42}"},
     },
 )
-QUESTIONS = {"votes": VOTES, "full": FULL, "novelty": NOVELTY, "contradiction": CONTRADICTION}
+_PET: dict[str, JSON] = {"subject": "user", "attribute": "pet", "value": "Rex", "since": ""}
+_PETS: dict[str, JSON] = {"k1": _PET, "k2": {**_PET, "value": "Miso\nx"}}
+RELATIONS = Question("facts", "e9", {"facts": {"fact-0": {**_PET, "quote": "Rex!"}}, "kept": _PETS})
+MERGING = Question("merging", "", {"subject": "user", "attribute": "pet", "facts": _PETS})
+QUESTIONS = {
+    "votes": VOTES,
+    "full": FULL,
+    "novelty": NOVELTY,
+    "contradiction": CONTRADICTION,
+    "facts": RELATIONS,
+    "merging": MERGING,
+}
 
 
 def scripted(*replies: Any) -> FakeListChatModel:
@@ -173,6 +185,8 @@ def test_contradiction_when_answered_has_one_verdict_for_each_note() -> None:
         ),
         ("full", ["rules: no", "Action: walk", "(there is none)", "Outcome: success"]),
         ("novelty", ['{"id": "n2", "package": "pandas"', '"kind": "x"', "KeyError: 'age'"]),
+        ("facts", ['{"fact": "fact-0", "subject": "user"', '"quote": "Rex!"', "Miso\\nx"]),
+        ("merging", ['the "pet" of "user"', '{"id": "k1"', "Miso\\nx"]),
         ("contradiction", ["answer is 42.", '{"id": "c2", "text": "Multiply."}', "6 * 7"]),
     ],
 )
@@ -212,11 +226,14 @@ def test_question_when_an_item_forges_lines_then_they_stay_within_its_own() -> N
 ENTRY = st.fixed_dictionaries(
     {},
     optional={
-        "action": st.sampled_from(["add", "agree", "edit", "remove", "none", "x"]),
+        "action": st.sampled_from(["add", "agree", "edit", "remove", "none", "repeats", "x"]),
         "verdict": st.sampled_from(["agrees", "contradicts", "x"]),
-        "id": st.sampled_from(["r1", "r2", "n1", "c1", "c2", "e9"]) | st.text(max_size=3),
+        "id": st.sampled_from(["r1", "r2", "n1", "c1", "c2", "k1", "e9"]) | st.text(max_size=3),
         "repeats": st.sampled_from(["n1", "n2", "r1"]) | st.none(),
         "text": st.text(max_size=5),
+        "fact": st.sampled_from(["fact-0", "fact-1"]),
+        "ids": st.lists(st.sampled_from(["k1", "k2", "k3"]), max_size=3),
+        "value": st.text(max_size=2),
     },
 )
 REPLY = st.lists(ENTRY, max_size=6).map(json.dumps) | ENTRY.map(json.dumps) | st.text(max_size=40)
@@ -231,6 +248,7 @@ def test_answer_when_the_replies_are_anything_then_only_what_was_shown_is_named(
     question = QUESTIONS[name]
     judgment = answer(question, scripted(first, second))
     shown = {"rules": "votes", "neighbours": "novelty", "candidates": "contradiction"}
+    shown |= {"kept": "facts", "facts": "merging"}
     ids: Any = next(question.shows[key] for key in shown if key in question.shows)
     named = [verdict.item_id for verdict in judgment.verdicts if verdict.item_id is not None]
     assert set(named) <= set(ids)

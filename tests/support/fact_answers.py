@@ -20,8 +20,8 @@ from langgraft.memory.model import Episode, Outcome, Step
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import FactMemory, FactSettings, SimpleRAG, SimpleRAGSettings
 from langgraft.memory.recall import Recall, RecallContext
-from langgraft.nodes.extract import extracting
 from langgraft.nodes.dialogue import run_dialogue
+from langgraft.nodes.extract import extracting
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.turns import learning
 
@@ -69,7 +69,9 @@ def noted(history: FactHistory, ranker: str) -> SimpleRAG:
         found = run_dialogue(extracting(episode), SimulatedNotary())
         for number, fact in enumerate(found.facts):
             ended = "" if fact.holds else "no longer "
-            text = f"{fact.attribute} of {fact.subject}: {ended}{fact.value} (since {episode.at[:10]})"
+            text = (
+                f"{fact.attribute} of {fact.subject}: {ended}{fact.value} (since {episode.at[:10]})"
+            )
             memory.file(
                 Episode(
                     id=f"{episode.id}/{number}",

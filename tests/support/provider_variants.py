@@ -61,6 +61,22 @@ class Judged(ProviderConformance):
         return [Verdict(question.id, "add", text=f"rule of {question.episode_id}"), *agreed]
 
 
+class Changing(ProviderConformance):
+    """For facts that a judge has replace, correct and repeat one another."""
+
+    def answers(self, question: Question) -> Sequence[Verdict]:
+        """Say something else of each fact kept."""
+        kept, new = question.shows["kept"], question.shows["facts"]
+        assert isinstance(kept, Mapping)
+        assert isinstance(new, Mapping)
+        said = ("replaces", "corrects", "repeats")
+        return [
+            Verdict(question.id, said[(len(name) + place) % 3], str(held), str(name))
+            for name in new
+            for place, held in enumerate(kept)
+        ]
+
+
 class Debugging(ProviderConformance):
     """For providers that are asked about an error of the task at hand."""
 
@@ -122,6 +138,17 @@ SETTINGS: Final[Mapping[str, Part]] = {
     ),
     "trajectory_diverse": part(named("trajectory", ranker=MMR(Dense("hashing:32")))),
     "expel_votes": part(named("expel", votes={}), base=Judged),
+    "facts_changing": part(
+        named(
+            "facts",
+            profile=[{"name": "task at hand"}, {"name": "pet", "many": True}],
+            always=["state"],
+            ttl_days={"state": 2},
+            max_episodes=4,
+            candidates=3,
+        ),
+        base=Changing,
+    ),
     "agent_kb_gate": part(named("agent_kb", gate=True, max_items=7)),
     "lightweight_small": part(named("lightweight", max_short_term=2, max_long_term=3)),
     "coding_all": part(
