@@ -284,6 +284,54 @@ def test_file_when_it_is_damaged_is_refused_whole_with_its_place(case: str, tmp_
     assert "\n" not in str(refused.value)
 
 
+KNOWN: Final = (
+    *USED,
+    *("agents", "blocks", "messages", "passages", "core_memory", "results", "relations"),
+    *("memory", "items", "metadata_", "success", "unique_id", "memory_id", "archival_memory"),
+)
+PIECES: Final = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | TEXTS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KNOWN), inner, max_size=5)
+    ),
+    max_leaves=10,
+)
+ROWS: Final = st.lists(
+    st.builds(
+        lambda row, texts: {**row, **texts},
+        st.dictionaries(st.sampled_from(KNOWN), PIECES, max_size=5),
+        st.dictionaries(st.sampled_from(["memory", "content", "value", "text", "key"]), TEXTS),
+    ),
+    max_size=3,
+)
+JSON_VALUES: Final = st.one_of(
+    PIECES,
+    ROWS,
+    st.dictionaries(st.sampled_from(KNOWN), ROWS, max_size=3),
+    st.builds(
+        lambda agents: {"agents": agents}, st.lists(st.dictionaries(st.sampled_from(KNOWN), ROWS))
+    ),
+)
+"""Documents of names that forms know, anywhere."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=60, deadline=None)
+@given(document=JSON_VALUES)
+def test_any_document_is_read_or_refused_and_never_fails_otherwise(
+    form: str, tmp_path_factory: pytest.TempPathFactory, document: object
+) -> None:
+    """What another wrote may be anything; what was read can be written, and again."""
+    path = tmp_path_factory.getbasetemp() / f"{form}.any"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    try:
+        read = read_foreign(path, form)
+    except BankFormatError:
+        return
+    losses = write_foreign(path, read.items, form)
+    check_report(read.items, read_foreign(path, form).items, losses)
+
+
 def test_file_when_nobody_can_tell_its_form_is_not_guessed_at(tmp_path: Path) -> None:
     """It is said what it could be."""
     path = tmp_path / "file.json"
