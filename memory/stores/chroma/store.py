@@ -327,6 +327,25 @@ class ChromaStore(BaseStore):
         assert self._connection.changes is not None
         self._connection.changes.forget(prefix)
 
+    def scrub(self) -> bool:
+        """Rewrite Chroma's file, so that no byte of what was deleted is left in it; batches wait meanwhile.
+
+        Returns:
+            Whether that was done: not on a server, nor through a client that somebody else made.
+
+        Raises:
+            InfrastructureError: The file cannot be written, or Chroma cannot open it again.
+        """
+        connection = self._connection
+        if connection.scrub is None:
+            return False
+        with self._lock:
+            self._check_open()
+            client = connection.scrub()
+            self._table = Table(client, self._table.name, connection.where, alone=True)
+            self._directory = Held(self._table, self._index)
+        return True
+
     def _carry_out_waiting(self) -> None:
         """Carry out all batches that wait: to write many records costs little more than one.
 
