@@ -88,7 +88,7 @@ def open_folder(path: str | Path) -> Connection:
             raise StorePathError(msg, path=folder) from error
         opened = [_embedded(folder)]
         stack.callback(changes.leave)
-        stack.callback(lambda: opened[0].close())
+        stack.callback(lambda: opened[0].close())  # noqa: PLW0108  (the one there is then)
 
         def scrub() -> "ClientAPI":
             # Not beside Chroma: two SQLite libraries of a process undo each other's locks on a file.

@@ -141,6 +141,7 @@ class ChromaStore(BaseStore):
 
     Attributes:
         alone: Whether nobody else can write to it.
+        where: Its folder or address.
     """
 
     @checked
@@ -156,6 +157,7 @@ class ChromaStore(BaseStore):
         self._stamp = 0
         self._closed = False
         self.alone = connection.alone
+        self.where = connection.where
         if connection.changes is not None:  # or others write unseen: it is no `ChangeLog` then
             folder = Path(connection.where) / INDEXES
             self.indexes = IndexFolder(folder / row_id(((), collection))[:16])
