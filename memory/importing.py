@@ -25,6 +25,7 @@ from langgraft._core.errors import BankFormatError
 from langgraft.memory.bank_format import read_items
 from langgraft.memory.bundle import Bundle, read_bank_file
 from langgraft.memory.model import Add, Change, MemoryItem, Remove, Scalar
+from langgraft.memory.sources import combined, source
 
 OnConflict: TypeAlias = Literal["refuse", "skip", "replace", "rename"]
 """What happens to an item whose id is already in the bank."""
@@ -63,6 +64,9 @@ class ImportChoices(Settings):
     on_conflict: OnConflict = "refuse"
     """`refuse` the file; `skip` the item; `replace` the bank's item, whose notes go with it; or
     `rename` the item that comes in: `rule` becomes `rule~2`."""
+    source: str | None = Field(default=None, min_length=1)
+    """A name for what comes in: each item gets the source `import:NAME`, by which all of it, and
+    what is learned from it, can be revoked again. `None` leaves sources as they are."""
 
     @field_validator("where", mode="before")
     @classmethod
@@ -89,18 +93,27 @@ class ImportChoices(Settings):
                     raise ValueError(msg)
         return remap
 
+    @field_validator("source")
+    @classmethod
+    def _possible_source(cls, name: str | None) -> str | None:
+        if name is not None:
+            source("import", name)
+        return name
+
     def takes(self, item: MemoryItem) -> bool:
         """Say whether an item passes the filter."""
         return all(_is_among(_value(item, field), wanted) for field, wanted in self.where.items())
 
     def remapped(self, item: MemoryItem) -> MemoryItem:
-        """Return an item under its new domain and task."""
-        update: dict[str, str] = {}
+        """Return an item under its new domain and task, and with what it came from."""
+        update: dict[str, Any] = {}
         for field, new in self.remap.items():
             old = getattr(item, field)
             value = new if isinstance(new, str) else new.get(old, old)
             if value != old:
                 update[field] = value
+        if self.source is not None:
+            update["sources"] = combined(item.sources, [source("import", self.source)])
         return item.model_copy(update=update) if update else item
 
 
@@ -125,6 +138,7 @@ def import_changes(
     numbers = iter(_numbers(items, fresh=not present and next_number == 0, start=next_number))
     names = set(present).union(item.id for item in items)
     changes: list[Change] = []
+    renamed: dict[str, str] = {}
     for item in items:
         identity = item.id
         if identity in present:
@@ -134,10 +148,19 @@ def import_changes(
                 case "rename":
                     identity = _free_name(identity, names)
                     names.add(identity)
+                    renamed[source("item", item.id)] = source("item", identity)
         update = {"id": identity, "order_index": next(numbers)}
         same = identity == item.id and update["order_index"] == item.order_index
         changes.append(Add(item if same else item.model_copy(update=update)))
-    return changes
+    return [_following(change, renamed) for change in changes] if renamed else changes
+
+
+def _following(change: Change, renamed: Mapping[str, str]) -> Change:
+    """Have an item go on naming those of its own file that it follows from."""
+    if not isinstance(change, Add) or renamed.keys().isdisjoint(change.item.sources):
+        return change
+    sources = combined(renamed.get(each, each) for each in change.item.sources)
+    return Add(change.item.model_copy(update={"sources": sources}))
 
 
 def _chosen(path: Path, choices: ImportChoices | None, present: Container[str]) -> list[MemoryItem]:

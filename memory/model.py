@@ -9,17 +9,20 @@ for byte; so a log of deltas *is* the memory, and every store is a cache of it.
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import zip_longest
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from langgraft._core.arguments import check_argument, describe_validation
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import InputError
+from langgraft.memory.blocks import BLOCK_END as BLOCK_END  # noqa: PLC0414  (told here too)
+from langgraft.memory.blocks import BLOCK_START as BLOCK_START  # noqa: PLC0414
+from langgraft.memory.blocks import strip_block as strip_block  # noqa: PLC0414
+from langgraft.memory.sources import Sources, check_sources
 
 T = TypeVar("T")
 
@@ -44,14 +47,6 @@ gold answers that no agent would have in earnest."""
 ErrorKind: TypeAlias = Literal["code", "environment", "resource"]
 """What failed: the program, what it runs in (files, packages, network), or a limit on time or
 memory."""
-
-NAME: Final = "recalled_memory"
-"""What stands in both markers of a block."""
-
-BLOCK_START = f"<{NAME}>"
-BLOCK_END = f"</{NAME}>"
-
-_BLOCK = re.compile(rf"{re.escape(BLOCK_START)}.*?(?:{re.escape(BLOCK_END)}\n?|\Z)", re.DOTALL)
 
 
 class MemoryItem(BaseModel):
@@ -83,6 +78,8 @@ class MemoryItem(BaseModel):
     """What the item is retrieved by, where that is not its text."""
     metadata: Mapping[str, Scalar] = Field(default_factory=dict)
     """Flat extra fields: `package`, `error`, `kind` …"""
+    sources: Sources = ()
+    """What it follows from besides its own episode: `user:ada`, `item:e1/note` …"""
 
     @field_validator("metadata")
     @classmethod
@@ -115,6 +112,8 @@ class MemoryItem(BaseModel):
             value["key"] = self.key
         if self.metadata:
             value["metadata"] = dict(self.metadata)
+        if self.sources:
+            value["sources"] = list(self.sources)
         return value
 
     @classmethod
@@ -306,7 +305,8 @@ class Episode:
     """One attempt at one task, complete. Injected memory is not part of it.
 
     Raises:
-        InputError: The id is empty or holds a lone surrogate, or a part is of another class.
+        InputError: The id is empty or holds a lone surrogate, a part is of another class, or a
+            source is not possible.
     """
 
     id: str
@@ -324,6 +324,8 @@ class Episode:
     """Receipts of what memory the agent was given in this episode."""
     resolves: tuple[str, ...] = ()
     """Ids of earlier episodes whose errors are gone in this one: that verifies their fixes."""
+    sources: tuple[str, ...] = ()
+    """Who and what it was learned from, where anybody said: `user:ada`, `tool:search`, `web:…`."""
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -335,6 +337,7 @@ class Episode:
             msg = f"episode id {self.id!r} holds a lone surrogate, which no log can hold"
             raise InputError(msg) from error
         check_argument("`outcome` of an episode", self.outcome, Outcome)
+        object.__setattr__(self, "sources", check_sources(self.sources, "`sources` of an episode"))
         for name, kind in _PARTS.items():
             for part in _listed(name, getattr(self, name)):
                 if not isinstance(part, kind):
@@ -365,7 +368,10 @@ class Episode:
 
     def to_json(self) -> dict[str, JSON]:
         """Return the episode as JSON."""
-        return cast("dict[str, JSON]", asdict(self))
+        value = cast("dict[str, JSON]", asdict(self))
+        if not self.sources:
+            del value["sources"]
+        return value
 
     @classmethod
     def from_json(cls, value: Mapping[str, JSON]) -> "Episode":
@@ -454,23 +460,6 @@ def render_trajectory(steps: Sequence[Step], *, result: Result) -> str:
     if result:
         lines.append(f"Result: {result}")
     return "\n".join(lines)
-
-
-def strip_block(text: str) -> str:
-    """Take recalled blocks out of a text, so that memory never feeds on itself.
-
-    Of a block that is not ended, such as one quoted in a reply that was cut, all is taken. What
-    is left holds no block: where the two sides of one would make a marker, a blank parts them.
-    """
-    first, *others = _BLOCK.split(text)
-    kept, end = [first], first
-    for piece in others:
-        if BLOCK_START in end[1 - len(BLOCK_START) :] + piece[: len(BLOCK_START) - 1]:
-            kept.append(" ")
-            end = ""
-        kept.append(piece)
-        end = end[1 - len(BLOCK_START) :] + piece
-    return "".join(kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,10 @@ texts = st.one_of(
 """Any text that can be stored."""
 names = st.text("abcXYZ/-_ é\n\x00", min_size=1, max_size=6)
 """Names of things, often the same ones."""
+sources = st.sets(
+    st.sampled_from(["user:ada", "user:eve", "web:example.org", "item:a", "episode:b"]), max_size=2
+).map(lambda chosen: tuple(sorted(chosen)))
+"""What an episode or an item follows from, mostly nothing that anybody named."""
 item_types: st.SearchStrategy[ItemType] = st.sampled_from(
     ["strategic", "operational", "error_trace", "other"]
 )
@@ -169,6 +173,7 @@ def episodes(draw: st.DrawFn, identities: st.SearchStrategy[str] = names) -> Epi
         errors=tuple(draw(st.lists(error, max_size=2))),
         verdicts=tuple(draw(st.lists(st.builds(Verdict, texts, texts), max_size=1))),
         resolves=tuple(draw(st.lists(identities, max_size=2))),
+        sources=draw(sources),
     )
 
 
@@ -186,6 +191,7 @@ def items(draw: st.DrawFn, identities: st.SearchStrategy[str] = names) -> Memory
         task_id=draw(st.none() | texts),
         key=draw(st.none() | texts),
         metadata=draw(st.dictionaries(names, scalars, max_size=2)),
+        sources=draw(sources),
     )
 
 
