@@ -39,7 +39,7 @@ from langgraft.memory.erasure import (
 from langgraft.memory.erasure.places import found_in
 from langgraft.memory.model import Episode, Lesson, MemoryDelta, Outcome, Step, fold
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers import make_provider, open_provider
+from langgraft.memory.providers import PROVIDERS, make_provider, open_provider, provider_class
 from langgraft.memory.rankers import BM25, Dense, Hybrid
 from langgraft.memory.stores.named import open_store
 from langgraft.memory.stores.read_only import ReadOnlyStore
@@ -91,3 +91,85 @@ def test_item_erased_from_a_file_is_in_no_byte_of_it_and_others_stay(tmp_path: P
     assert receipt.covers("told/trajectory")
     del before.items["told/trajectory"]
     assert after.to_bytes() == before.to_bytes()
+
+
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{name: (name, {}) for name in PROVIDERS if name != "none"},
+    "insight_adaptive": ("insight", {"granularity": "adaptive", "top_k": 2, "attempts": 3}),
+    "insight_fused": (
+        "insight",
+        {"granularity": "individual", "ranker": Hybrid((BM25(), Dense("hashing:32")))},
+    ),
+    "expel_votes": ("expel", {"votes": {}}),
+    "credited": ("trajectory", {"credit": True}),
+}
+"""Providers, and settings that have them keep more."""
+
+
+def filed(memory: MemoryProvider[Any], name: str) -> tuple[Episode, list[Episode]]:
+    """File what a provider learns of, with one episode that says the canary in every text."""
+    part = {**REGISTERED, **SETTINGS}.get(name, REGISTERED[memory.name])()
+    listed = [part.episode(number) for number in range(6)]
+    told = replace(with_every_text(listed[2], CANARY), id="told-7431")
+    stream = [told if number == 2 else episode for number, episode in enumerate(listed)]
+    for episode in stream:
+        query, context = part.asks(episode)
+        recall = memory.provide(query, context)
+        judged = part.judged(memory, replace(episode, recalls=(recall.receipt,)))
+        memory.file(judged)
+    return told, stream
+
+
+@contextmanager
+def reopened(spec: str, store: Any) -> Iterator[Any]:
+    """Open a store again; one in memory is still open."""
+    if spec == "memory":
+        yield store
+    else:
+        with open_store(spec) as again:
+            yield again
+
+
+def erased_everywhere(kind: str, variant: str, folder: Path) -> None:
+    """File, erase one episode, and hold all bytes and all other items to what they were."""
+    name, changes = VARIANTS[variant]
+    spec = spec_of(kind, folder)
+    with open_store(spec) as store:
+        told, stream = filed(provider_class(name)(store, settings=set_of(name, changes)), variant)
+    with reopened(spec, store) as store:
+        memory = provider_class(name)(store, settings=set_of(name, changes))
+        before = memory.content()
+        assert TERM in before.to_bytes().decode()
+        receipt = erase(memory, episode=told, ledger=Ledger(folder / "ledger"))
+        after = memory.content()
+        left = after.to_bytes().decode()
+        assert TERM not in left
+        assert told.id not in left
+        kept = {i: x for i, x in before.items.items() if x.episode_id != told.id}
+        assert kept == after.items
+        assert after.notes == {i: notes for i, notes in before.notes.items() if i in kept}
+        memory.provide(stream[0].task, asking(domain=stream[0].domain))
+        assert not files_with(folder)
+    assert receipt.complete, receipt.places
+    assert not files_with(folder)
+    assert not files_with(folder, told.id)
+    assert not Ledger(folder / "ledger").verify()
+
+
+def set_of(name: str, changes: dict[str, Any]) -> Any:
+    """Return a provider's settings."""
+    return provider_class(name).settings_model(**changes)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_episode_when_erased_leaves_no_byte(kind: str, variant: str, tmp_path: Path) -> None:
+    """Of any provider, in any store; the other items are what they were."""
+    erased_everywhere(kind, variant, tmp_path)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_episode_when_erased_from_chroma_leaves_no_byte(variant: str, tmp_path: Path) -> None:
+    """Neither in free pages nor in the log of what was written."""
+    erased_everywhere("chroma", variant, tmp_path)

@@ -3,6 +3,7 @@
 import inspect
 import json
 import sqlite3
+import struct
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing, suppress
@@ -88,6 +89,7 @@ def open_folder(path: str | Path) -> Connection:
             raise StorePathError(msg, path=folder) from error
         opened = [_embedded(folder)]
         stack.callback(changes.leave)
+        stack.callback(blank_unused, folder)
         stack.callback(lambda: opened[0].close())  # noqa: PLW0108  (the one there is then)
 
         def scrub() -> "ClientAPI":
@@ -217,6 +219,28 @@ def _scrub(database: Path) -> None:
     except sqlite3.Error as error:
         msg = f"{database}: what was deleted cannot be overwritten: {error}; try again"
         raise InfrastructureError(msg) from error
+
+
+_HEADER: Final = struct.Struct("<i4Q")
+"""Of an index of vectors: version, offset, room, count and size of its elements, and what follows."""
+_FLOAT: Final = 4
+
+
+def blank_unused(folder: Path) -> None:
+    """Overwrite the room in files of vectors that no vector takes; Chroma must not write meanwhile.
+
+    Chroma writes that room as it got it from the system, with what the process had in this memory
+    before: texts that were deleted long ago among it. It reads none of it.
+    """
+    for header in folder.glob("*/header.bin"):
+        with suppress(OSError, struct.error):
+            _, _, room, count, size = _HEADER.unpack_from(header.read_bytes())
+            for name, each in (("data_level0.bin", size), ("length.bin", _FLOAT)):
+                path = header.with_name(name)
+                if path.stat().st_size == room * each and count <= room:
+                    with path.open("r+b") as file:
+                        file.seek(count * each)
+                        file.write(bytes((room - count) * each))
 
 
 def _forget(identifier: str) -> None:

@@ -28,7 +28,14 @@ from langgraph.store.base import (
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
-from langgraft.memory.stores.chroma.client import INDEXES, Connection, adopt, connect, open_folder
+from langgraft.memory.stores.chroma.client import (
+    INDEXES,
+    Connection,
+    adopt,
+    blank_unused,
+    connect,
+    open_folder,
+)
 from langgraft.memory.stores.chroma.rows import (
     Index,
     Matrix,
@@ -346,6 +353,8 @@ class ChromaStore(BaseStore):
             client = connection.scrub()
             self._table = Table(client, self._table.name, connection.where, alone=True)
             self._directory = Held(self._table, self._index)
+            self._directory.under(())  # the first read has Chroma write its files of vectors
+            blank_unused(Path(connection.where))
         return True
 
     def _carry_out_waiting(self) -> None:
