@@ -17,8 +17,9 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.canonical import JSON
 from langgraft.memory.embedders.cached import CachedEmbedder, VectorCache
 from langgraft.memory.erasure.receipts import Looked
-from langgraft.memory.model import MemoryItem
+from langgraft.memory.model import BankContent, MemoryItem
 from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.sources import source
 from langgraft.memory.stores.named import GuardedStore
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
@@ -32,6 +33,7 @@ SHORTEST: Final = 12
 """Characters of a phrase: shorter ones are in half of all texts."""
 _LABEL: Final = re.compile(r"^(?:Thought|Action|Observation|Result|- When [^:]+|-): ?|^- ")
 """What trajectories and lists put before a text."""
+_WORD: Final = re.compile(r"\w[\w@.+-]{4,}\w")
 _BLOCK: Final = 1 << 24
 _OVERLAP: Final = 1 << 16
 """Bytes searched again: no longer phrase is looked for byte by byte."""
@@ -44,10 +46,12 @@ class Wanted:
     Attributes:
         items: Ids of items.
         episodes: Ids of episodes that are erased whole.
+        sources: What else items follow from that are erased: `tool:search`, or `item:ID` itself.
         texts: What they said, whole: what is known by the digest of a text is found by these.
         phrases: What gives it away, wherever it stands.
     """
 
+    sources: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
     episodes: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
@@ -129,11 +133,13 @@ def strings_in(value: Any) -> Iterator[str]:
 
 
 def phrases_of(texts: Iterable[str], kept: Callable[[str], bool] = lambda _: False) -> list[str]:
-    """Return what gives texts away: themselves and their lines, unless they are short or stay elsewhere.
+    """Return what gives texts away: themselves, their lines, and words with a digit or an `@`.
+
+    Left out is what is short, and what stands in a text that is not erased.
 
     Args:
         texts: The texts.
-        kept: Says whether a phrase stands in what is not erased.
+        kept: Says whether a phrase does.
     """
     found: dict[str, None] = {}
     for text in texts:
@@ -141,7 +147,39 @@ def phrases_of(texts: Iterable[str], kept: Callable[[str], bool] = lambda _: Fal
         for phrase in (text.strip(), *lines, *(_LABEL.sub("", line) for line in lines)):
             if len(phrase) >= SHORTEST:
                 found[phrase] = None
+        # Words that are rarely said by chance: numbers, addresses, names with a number.
+        words = _WORD.findall(text)
+        found |= dict.fromkeys(word for word in words if re.search(r"[\d@]", word))
     return [phrase for phrase in found if not kept(phrase)]
+
+
+def follows(content: BankContent, wanted: Wanted) -> list[str]:
+    """Return the ids of the items of a bank that follow from what is to be erased, in its order.
+
+    An item follows from itself, from the episode it was learned in, from the sources that it names, and
+    from what the items that it names follow from.
+    """
+    sources = {
+        *wanted.sources,
+        *(source("item", each) for each in wanted.items),
+        *(source("episode", each) for each in wanted.episodes),
+    }
+    found: dict[str, None] = {}
+    while True:
+        new = [
+            identity
+            for identity, item in content.items.items()
+            if identity not in found and not sources.isdisjoint(_sources_of(item))
+        ]
+        if not new:
+            return [identity for identity in content.items if identity in found]
+        found |= dict.fromkeys(new)
+        sources |= {source("item", identity) for identity in new}
+
+
+def _sources_of(item: MemoryItem) -> set[str]:
+    episode = {source("episode", item.episode_id)} if item.episode_id else set()
+    return {source("item", item.id), *episode, *item.sources}
 
 
 def texts_of(item: MemoryItem) -> list[str]:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias, cast
@@ -24,6 +24,7 @@ from langgraft.memory.erasure.places import (
     caches_of,
     described,
     files_of,
+    follows,
     found_in,
     innermost,
     phrases_of,
@@ -44,12 +45,12 @@ from langgraft.memory.model import (
     Change,
     Episode,
     MemoryDelta,
-    MemoryItem,
     Remove,
     SetState,
     fold,
 )
 from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.sources import source
 from langgraft.memory.stores.kept_indexes import change_log
 from langgraft.memory.stores.programs import Program, read_all
 
@@ -80,36 +81,21 @@ class _Subject:
     """Of a user, as the application has it."""
 
     @property
-    def source(self) -> str:
-        return self.name if self.kind == "source" else f"{self.kind}:{self.name}"
-
-
-def follows(content: BankContent, source: str) -> list[str]:
-    """Return the ids of the items of a bank that follow from a source, in the order of the bank.
-
-    An item follows from itself, from the episode it was learned in, from the sources that it names, and
-    from what the items that it names follow from.
-
-    Args:
-        content: The bank.
-        source: `item:ID`, `episode:ID`, or any other source that items name.
-    """
-    sources, found = {source}, dict[str, None]()
-    while True:
-        new = [
-            identity
-            for identity, item in content.items.items()
-            if identity not in found and not sources.isdisjoint(_sources_of(item))
-        ]
-        if not new:
-            return [identity for identity in content.items if identity in found]
-        found |= dict.fromkeys(new)
-        sources |= {f"item:{identity}" for identity in new}
-
-
-def _sources_of(item: MemoryItem) -> set[str]:
-    named: Iterable[str] = getattr(item, "sources", ())
-    return {f"item:{item.id}", f"episode:{item.episode_id}", *named}
+    def wanted(self) -> Wanted:
+        """What is known of it before anything was read."""
+        match self.kind:
+            case "item":
+                return Wanted(items=(self.name,))
+            case "episode":
+                return Wanted(episodes=(self.name,))
+            case "source":
+                kind, _, name = self.name.partition(":")
+                own = Wanted(episodes=(name,)) if kind == "episode" else Wanted()
+                return own.and_also(Wanted(sources=(self.name,)))
+            case "user":
+                return Wanted(sources=(source("user", self.name),))
+            case "age":
+                return Wanted()
 
 
 def _without(memory: MemoryProvider[Any], content: BankContent, wanted: Wanted) -> MemoryDelta:
@@ -181,13 +167,13 @@ class _Bank:
     def found(self, subject: _Subject) -> tuple[Wanted, BankContent]:
         """Return what is to be erased here, and what will be left."""
         content = self.memory.content()
+        ids = follows(content, subject.wanted)
         if subject.kind == "age":
             ids = _older(self.memory, subject.name)
-            episodes = {content.items[identity].episode_id for identity in ids}
-        else:
-            ids = follows(content, subject.source)
-            episodes = set(_episodes_of(subject))
-        wanted = Wanted(items=tuple(ids), episodes=tuple(sorted(episodes)))
+        wanted = subject.wanted.and_also(Wanted(items=tuple(ids)))
+        if subject.kind in ("source", "user", "age"):  # what else they said is of the source too
+            episodes = dict.fromkeys(content.items[each].episode_id for each in ids)
+            wanted = wanted.and_also(Wanted(episodes=tuple(filter(None, episodes))))
         delta = _without(self.memory, content, wanted)
         texts: list[str] = []
         for change in delta:
@@ -197,9 +183,11 @@ class _Bank:
                 texts += strings_in(content.state.get(change.key))
         return replace(wanted, texts=tuple(dict.fromkeys(texts))), fold([delta], content)
 
-    def erase(self, wanted: Wanted) -> Looked:
+    def erase(self, subject: _Subject, wanted: Wanted) -> Looked:
         """Take it out of the bank, in one step, and its indexes with it."""
         memory = self.memory
+        if subject.kind not in ("item", "episode"):  # of other banks, ids are other items here
+            wanted = replace(self.found(subject)[0], phrases=wanted.phrases)
         delta = memory._write(self._erasing(wanted))  # noqa: SLF001
         removed = sum(isinstance(change, Remove) for change in delta)
         return Looked(place=self.name, removed=removed)
@@ -219,22 +207,17 @@ class _Bank:
             log.indexes.drop(self.memory.namespace)
             log.forget_deleted(self.memory.namespace)
 
-    def left(self, wanted: Wanted) -> list[str]:
+    def left(self, subject: _Subject, wanted: Wanted) -> list[str]:
         """Say what of it is in the bank still."""
+        ids = [] if subject.kind == "age" else self.found(subject)[0].items
         content = self.memory.content()
-        ids = [each for each in wanted.items if each in content.items]
-        found = [f"item {wanted.blanked(each)!r} was filed again meanwhile" for each in ids]
+        found = [f"item {wanted.blanked(each)!r} was filed meanwhile" for each in ids]
         for identity, item in content.items.items():
             if identity not in ids and wanted.in_json(item.to_json()):
                 found.append(f"item {wanted.blanked(identity)!r} says it too, and was not erased")
         if wanted.in_json(dict(content.state)):
             found.append("the provider's bookkeeping says it too")
         return found
-
-
-def _episodes_of(subject: _Subject) -> Sequence[str]:
-    kind, _, name = subject.source.partition(":")
-    return (name,) if kind == "episode" else ()
 
 
 def _older(memory: MemoryProvider[Any], moment: str) -> list[str]:
@@ -440,7 +423,7 @@ class _Work:
         said: Sequence[str],
         mentions: Sequence[str],
     ) -> Wanted:
-        found, kept = Wanted(episodes=tuple(_episodes_of(subject)), texts=tuple(said)), [""]
+        found, kept = Wanted(texts=tuple(said)), [""]
         for bank in banks:
             more, left = bank.found(subject)
             found = found.and_also(more)
@@ -448,15 +431,21 @@ class _Work:
         if subject.kind == "user":
             found = found.and_also(self._of_user(cast("str | int", subject.label)))
             mentions = [*mentions, *_spelled(cast("str | int", subject.label))]
-        if subject.kind == "item" and not found.items:
+        if not banks:
+            found = found.and_also(subject.wanted)
+        elif subject.kind == "item" and not self._holds(banks, subject.name):
             ids = [each for bank in banks for each in bank.memory.content().items]
             msg = f"no item {subject.name!r:.80} to erase: {did_you_mean(subject.name, ids)}"
             raise InputError(msg)
         for place in self.places:
             found = found.and_also(place.harvest(found))
-        whole = "\n".join(kept)
+        # In logs, ids stay: changes that come later refer to them.
+        whole = "\n".join([*kept, *found.items, *found.episodes])
         phrases = phrases_of(found.texts, lambda phrase: phrase in whole)
-        return replace(found, phrases=tuple(dict.fromkeys([*mentions, *phrases])))
+        return replace(found, phrases=tuple(dict.fromkeys([*mentions, *phrases, *found.phrases])))
+
+    def _holds(self, banks: Sequence[_Bank], item: str) -> bool:
+        return any(item in bank.memory.content().items for bank in banks)
 
     def _of_user(self, label: str | int) -> Wanted:
         assert isinstance(self.memory, Banks)
@@ -475,7 +464,7 @@ class _Work:
         self._out_of_places(wanted, told, banks)
         unreached = self._rewritten(wanted, told, banks)
         for bank in banks:
-            told.note(wanted, Looked(place=bank.name, left=tuple(bank.left(wanted))))
+            told.note(wanted, Looked(place=bank.name, left=tuple(bank.left(subject, wanted))))
         return self._signed(pending, wanted, tuple(told.places.values()), unreached)
 
     def _out_of_banks(
@@ -487,7 +476,7 @@ class _Work:
             told.note(wanted, Looked(place="bank of the user", removed=count))
         for _ in range(_ROUNDS):
             for bank in banks:
-                told.note(wanted, bank.erase(wanted))
+                told.note(wanted, bank.erase(subject, wanted))
             more = self._filed_meanwhile(subject, banks, wanted)
             if more is None:
                 break
