@@ -150,7 +150,7 @@ def phrases_of(texts: Iterable[str], kept: Callable[[str], bool] = lambda _: Fal
         # Words that are rarely said by chance: numbers, addresses, names with a number.
         words = _WORD.findall(text)
         found |= dict.fromkeys(word for word in words if re.search(r"[\d@]", word))
-    return [phrase for phrase in found if not kept(phrase)]
+    return [phrase for phrase in found if BLANK not in phrase and not kept(phrase)]
 
 
 def follows(content: BankContent, wanted: Wanted) -> list[str]:

@@ -170,7 +170,7 @@ class _Bank:
         ids = follows(content, subject.wanted)
         if subject.kind == "age":
             ids = _older(self.memory, subject.name)
-        wanted = subject.wanted.and_also(Wanted(items=tuple(ids)))
+        wanted = replace(subject.wanted, items=tuple(ids))
         if subject.kind in ("source", "user", "age"):  # what else they said is of the source too
             episodes = dict.fromkeys(content.items[each].episode_id for each in ids)
             wanted = wanted.and_also(Wanted(episodes=tuple(filter(None, episodes))))
