@@ -1,14 +1,11 @@
 """Erasure: nothing of what was erased is left in any byte, and everything else is as it was."""
 
 import json
-import random
-import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,15 +28,13 @@ from langgraft.memory.erasure import (
     CheckpointPlace,
     ErasureReceipt,
     Ledger,
-    VectorPlace,
     Wanted,
     erase,
-    resume,
 )
 from langgraft.memory.erasure.places import found_in
-from langgraft.memory.model import Episode, Lesson, MemoryDelta, Outcome, Step, fold
+from langgraft.memory.model import Episode, MemoryDelta
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers import PROVIDERS, make_provider, open_provider, provider_class
+from langgraft.memory.providers import PROVIDERS, make_provider, provider_class
 from langgraft.memory.rankers import BM25, Dense, Hybrid
 from langgraft.memory.stores.named import open_store
 from langgraft.memory.stores.read_only import ReadOnlyStore
@@ -185,7 +180,7 @@ def test_item_that_is_not_there_when_erased_is_an_error_and_nothing_is_written(
     memory = make_provider("trajectory", InMemoryStore(), settings={})
     memory.file(make_episode("e0"))
     ledger = Ledger(tmp_path / "ledger")
-    with pytest.raises(InputError, match="no item 'e0/trajectry'.*e0/trajectory"):
+    with pytest.raises(InputError, match=r"no item 'e0/trajectry'.*e0/trajectory"):
         erase(memory, item="e0/trajectry", ledger=ledger)
     assert ledger.pending is None
     assert not list(ledger.receipts())
