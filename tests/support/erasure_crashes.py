@@ -30,7 +30,7 @@ from langgraft.memory.testing.providers.base import with_every_text
 
 CALLS = ("write", "fsync", "replace", "mkdir", "ftruncate", "unlink", "rmdir")
 PHRASE = "zanzibar-7431"
-STRIDE = {"sqlite": 4, "chroma": 6}
+STRIDE = {"sqlite": 1, "chroma": 6}
 """Opening Chroma takes a third of a second."""
 
 
