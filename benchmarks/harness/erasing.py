@@ -67,6 +67,10 @@ from langgraft.memory.model import BankContent, MemoryItem
 from langgraft.memory.provider import FILED
 
 _RESPONSES: Final = "responses*.sqlite"
+_STRUCTURE: Final = frozenset(
+    {"index", "item_id", "event", "op", "id", "episode_id", "task_id", "source_domain", "type"}
+)
+"""Fields of lines, changes and items that others refer to, or that analyses group by."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,63 @@ class ResponsePlace:
 
 
 @dataclass(frozen=True)
+class _Blanking:
+    """Takes out of lines what is erased; ids, whole, stay."""
+
+    wanted: Wanted
+    ids: frozenset[str]
+
+    def rewritten(self, line: bytes) -> bytes:
+        """Return a line of a log; the same bytes, where it says nothing of it."""
+        value = read_checked(line.removesuffix(b"\n"))
+        if value is None:  # `verify` tells of it
+            return line
+        new = self.line(value)
+        if new == value:
+            return line
+        if "deltas" in new:
+            return checked_line(canonical_json(new))
+        return checked_line(json.dumps(new, separators=(",", ":")))
+
+    def line(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a line holds."""
+        line = {
+            name: part if name in _STRUCTURE else self._blanked(part)
+            for name, part in value.items()
+        }
+        if "deltas" in line:
+            line["deltas"] = [[self._change(each) for each in delta] for delta in value["deltas"]]
+        return line
+
+    def _change(self, change: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a change: an erased item says nothing, in all others phrases are blanked."""
+        if change.get("op") != "add":
+            return {
+                k: part if k in _STRUCTURE else self._blanked(part) for k, part in change.items()
+            }
+        item = change["item"]
+        told = {k: part if k in _STRUCTURE else self._blanked(part) for k, part in item.items()}
+        if item["id"] in self.wanted.items:
+            told = {k: part for k, part in told.items() if k != "key"} | {"text": BLANK}
+            if metadata := told.get("metadata"):
+                told["metadata"] = {
+                    k: BLANK if isinstance(part, str) and " " in part else part
+                    for k, part in metadata.items()
+                }
+        return {**change, "item": told}
+
+    def _blanked(self, value: Any) -> Any:
+        match value:
+            case str():
+                return value if value in self.ids else self.wanted.blanked(value)
+            case Mapping():
+                return {self._blanked(k): self._blanked(part) for k, part in value.items()}
+            case list():
+                return [self._blanked(part) for part in value]
+        return value
+
+
+@dataclass(frozen=True)
 class RunDirectory:
     """A run directory, which nobody may be running a plan in.
 
@@ -116,17 +177,19 @@ class RunDirectory:
         """
         read_manifest(self.out)
         said: list[str] = []
-        others: set[str] = set()
+        kept: set[str] = {*self._ids(), *wanted.items, *wanted.episodes}
         for _, _, line in self._lines():
             own = _is_of(line, wanted)
-            (said.extend if own else others.update)(strings_in(line["result"]))
-        whole = "\n".join([*sorted(others), *wanted.items, *wanted.episodes])
+            (said.extend if own else kept.update)(strings_in(line["result"]))
+        whole = "\n".join(sorted(kept))
         found = Wanted(phrases=tuple(phrases_of(said, lambda phrase: phrase in whole)))
+        named = "\n".join(sorted(self._ids()))
         for run in read_graph(self.out):
             content = self._ever(run)
             ids = follows(content, wanted)
             texts = [text for identity in ids for text in texts_of(content.items[identity])]
-            found = found.and_also(Wanted(items=tuple(ids), texts=tuple(texts)))
+            phrases = phrases_of(texts, lambda phrase: phrase in named)
+            found = found.and_also(Wanted((), tuple(ids), (), tuple(texts), tuple(phrases)))
         return wanted.and_also(found)
 
     def erase(self, wanted: Wanted, receipt: int) -> Looked:
@@ -136,14 +199,15 @@ class RunDirectory:
             RunDirectoryError: A plan is being run in it, or a file cannot be written.
         """
         with locked(self.out):
-            changes = {run.id: self._changed(run, wanted) for run in read_graph(self.out)}
+            blanking = _Blanking(wanted, frozenset(self._ids()))
+            changes = {run.id: self._changed(run, blanking) for run in read_graph(self.out)}
             changed = {run: lines for run, lines in changes.items() if lines}
             stale = self._holding(wanted, touched=bool(changed))
             begun = any(entry.get("ended") is None for entry in read_erased(self.out))
             if changed or stale or begun:
                 self._note({"receipt": receipt})
                 for run in read_graph(self.out):
-                    self._rewrite(run, wanted)
+                    self._rewrite(run, blanking)
                 self._set_digests(read_graph(self.out))
                 for path in stale:
                     _delete(path)
@@ -154,6 +218,15 @@ class RunDirectory:
                 count += ResponsePlace(path).erase(wanted, receipt).removed
         left = tuple(f"{path}: it says it still" for path in found_in([self.out], wanted))
         return Looked(place=self.name, removed=count, left=left)
+
+    def _ids(self) -> set[str]:
+        """Return the names of items of runs, and of items of their banks: later lines refer to them."""
+        found: set[str] = set()
+        for run in read_graph(self.out):
+            found.update(run.spec.item_ids)
+            for identity, item in self._ever(run).items.items():
+                found.update((identity, item.episode_id))
+        return found
 
     def _lines(self) -> Iterator[tuple[PlannedRun, int, dict[str, Any]]]:
         """Yield the committed lines of all runs."""
@@ -173,11 +246,11 @@ class RunDirectory:
                     items.setdefault(item.id, item)
         return BankContent(items=items)
 
-    def _changed(self, run: PlannedRun, wanted: Wanted) -> list[int]:
+    def _changed(self, run: PlannedRun, blanking: _Blanking) -> list[int]:
         """Return which lines of a run speak of it."""
         log = read_log(run_folder(self.out, run) / "items.jsonl")
         lines = ({"result": each.result, "deltas": each.raw_deltas} for each in log.records)
-        return [n for n, line in enumerate(lines) if _blanked_line(line, wanted) != line]
+        return [n for n, line in enumerate(lines) if blanking.line(line) != line]
 
     def _holding(self, wanted: Wanted, *, touched: bool) -> list[Path]:
         """Return the files and folders that are deleted."""
@@ -187,12 +260,12 @@ class RunDirectory:
         folders = [path for each in ("kept", WORK) for path in self.out.glob(f"runs/*/{each}")]
         return [*caches, *found_in(folders, wanted)]
 
-    def _rewrite(self, run: PlannedRun, wanted: Wanted) -> None:
+    def _rewrite(self, run: PlannedRun, blanking: _Blanking) -> None:
         """Rewrite both logs of a run."""
         for name in ("items.jsonl", "events.jsonl"):
             path = run_folder(self.out, run) / name
             data = whole_lines(read_bytes(path)) if path.exists() else b""
-            lines = [_rewritten(line, wanted) for line in data.splitlines(keepends=True)]
+            lines = [blanking.rewritten(line) for line in data.splitlines(keepends=True)]
             if (new := b"".join(lines)) != data:
                 atomic_write(path, new)
                 with disk_errors("rewrite", path):
@@ -249,47 +322,3 @@ def _is_of(line: Mapping[str, Any], wanted: Wanted) -> bool:
     keys = (change.get("key") for change in _changes_of(line["deltas"]))
     filed = {str(key).removeprefix(FILED) for key in keys if str(key).startswith(FILED)}
     return not filed.isdisjoint(wanted.episodes)
-
-
-def _rewritten(line: bytes, wanted: Wanted) -> bytes:
-    """Return a line of a log without what is erased; the same bytes, where it says nothing of it."""
-    value = read_checked(line.removesuffix(b"\n"))
-    if value is None:  # `verify` tells of it
-        return line
-    new = _blanked_line(value, wanted)
-    if new == value:
-        return line
-    if "deltas" in new:
-        return checked_line(canonical_json(new))
-    return checked_line(json.dumps(new, separators=(",", ":")))
-
-
-def _blanked_line(value: Mapping[str, Any], wanted: Wanted) -> dict[str, Any]:
-    line = dict(value)
-    if "deltas" in line:
-        line["deltas"] = [[_blanked_change(c, wanted) for c in delta] for delta in line["deltas"]]
-    return {name: _blanked(part, wanted) for name, part in line.items()}
-
-
-def _blanked_change(change: Mapping[str, Any], wanted: Wanted) -> Mapping[str, Any]:
-    """Return an addition of an erased item without what it says; any other change as it is."""
-    if change.get("op") != "add" or change["item"]["id"] not in wanted.items:
-        return change
-    told = {name: value for name, value in change["item"].items() if name != "key"}
-    if metadata := told.get("metadata"):
-        told["metadata"] = {
-            name: BLANK if isinstance(value, str) and " " in value else value
-            for name, value in metadata.items()
-        }
-    return {**change, "item": {**told, "text": BLANK}}
-
-
-def _blanked(value: Any, wanted: Wanted) -> Any:
-    match value:
-        case str():
-            return wanted.blanked(value)
-        case Mapping():
-            return {wanted.blanked(k): _blanked(part, wanted) for k, part in value.items()}
-        case list():
-            return [_blanked(part, wanted) for part in value]
-    return value

@@ -437,12 +437,13 @@ class _Work:
             ids = [each for bank in banks for each in bank.memory.content().items]
             msg = f"no item {subject.name!r:.80} to erase: {did_you_mean(subject.name, ids)}"
             raise InputError(msg)
-        for place in self.places:
-            found = found.and_also(place.harvest(found))
         # In logs, ids stay: changes that come later refer to them.
         whole = "\n".join([*kept, *found.items, *found.episodes])
         phrases = phrases_of(found.texts, lambda phrase: phrase in whole)
-        return replace(found, phrases=tuple(dict.fromkeys([*mentions, *phrases, *found.phrases])))
+        found = replace(found, phrases=tuple(dict.fromkeys([*mentions, *phrases])))
+        for place in self.places:
+            found = found.and_also(place.harvest(found))
+        return found
 
     def _holds(self, banks: Sequence[_Bank], item: str) -> bool:
         return any(item in bank.memory.content().items for bank in banks)
