@@ -82,6 +82,9 @@ RECORDS: Final = "langgraft-bank"
 STAMP: Final = "stamp"
 """Key of the record that says who wrote last; no part of the content."""
 
+WITHHELD: Final = "withheld/"
+"""Prefix of the key under which a listing shows that there is a record which is not to be seen."""
+
 _NOT_YET: Final = datetime.fromtimestamp(0, UTC)
 """Time of a record that is not written yet; nothing of ours reads it."""
 _ITEM = "item/"
@@ -186,7 +189,7 @@ def _load(record: Item, content: BankContent) -> None:
         value = unseal(record.value)
         key = value.get("name", record.key.removeprefix(_STATE))
         content.state[key] = deepcopy(value["value"])
-    elif record.key != STAMP:
+    elif record.key != STAMP and not record.key.startswith(WITHHELD):
         msg = f"namespace {record.namespace} holds {record.key!r}, which is no bank's record"
         raise InputError(msg)
 

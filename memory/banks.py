@@ -12,7 +12,7 @@ Users, agents and teams are all labels; what a label stands for is the applicati
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import chain
@@ -346,7 +346,9 @@ class LayeredMemory(MemoryProvider[ProviderSettings]):
         same = own.settings
         super().__init__(
             own.store,
-            settings=ProviderSettings(feedback=same.feedback, same_task=same.same_task),
+            settings=ProviderSettings(
+                feedback=same.feedback, same_task=same.same_task, trust=same.trust
+            ),
         )
         self.own, self.shared = own, tuple(shared)
         if any(each._kept is not own._kept for each in shared):  # noqa: SLF001
@@ -435,6 +437,19 @@ class LayeredMemory(MemoryProvider[ProviderSettings]):
     @override
     def _learn(self, episode: Episode, position: int, order_index: int) -> Sequence[Change]:
         return ()
+
+    @property
+    @override
+    def revokes_exactly(self) -> bool:
+        return self.own.revokes_exactly
+
+    @override
+    def _withdraw(self, left: BankContent, episodes: Collection[str]) -> Sequence[Change]:
+        return self.own._withdraw(left, episodes)  # noqa: SLF001
+
+    @override
+    def _filed_anew(self, imported: Sequence[MemoryItem], kept: Sequence[Episode]) -> BankContent:
+        return self.own._filed_anew(imported, kept)  # noqa: SLF001
 
     @override
     def _edited(self, old: MemoryItem, new: MemoryItem) -> MemoryItem:

@@ -129,3 +129,10 @@ def _skeleton(character: str) -> str:
         for letter in unicodedata.normalize("NFKD", character).casefold()
         if letter not in _UNSEEN and unicodedata.category(letter) not in _UNSEEN_KINDS
     )
+
+
+def looks_like(text: str) -> str:
+    """Return a text in the plain letters that it passes for, without what cannot be seen; blanks stay."""
+    return "".join(
+        letter if letter.isspace() or letter.isascii() else _skeleton(letter) for letter in text
+    )

@@ -21,7 +21,7 @@ controls too.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain, islice
@@ -70,7 +70,7 @@ class Control(MemoryProvider[ProviderSettings]):
 
     @checked
     def __init__(self, inner: MemoryProvider[Any], *, learn: bool = False) -> None:
-        settings = ProviderSettings(same_task=inner.settings.same_task)
+        settings = ProviderSettings(same_task=inner.settings.same_task, trust=inner.settings.trust)
         super().__init__(ReadOnlyStore(inner.store), settings=settings)
         self.namespace = inner.namespace
         self._bank = inner._bank  # noqa: SLF001 - one lock, whichever of the two is called
@@ -145,6 +145,19 @@ class Control(MemoryProvider[ProviderSettings]):
         if self.learns:
             return self.inner._import(path, choices, dry_run=dry_run)  # noqa: SLF001
         return super()._import(path, choices, dry_run=dry_run)
+
+    @property
+    @override
+    def revokes_exactly(self) -> bool:
+        return self.inner.revokes_exactly
+
+    @override
+    def _withdraw(self, left: BankContent, episodes: Collection[str]) -> Sequence[Change]:
+        return self.inner._withdraw(left, episodes)  # noqa: SLF001
+
+    @override
+    def _filed_anew(self, imported: Sequence[MemoryItem], kept: Sequence[Episode]) -> BankContent:
+        return self.inner._filed_anew(imported, kept)  # noqa: SLF001
 
     @override
     def _edited(self, old: MemoryItem, new: MemoryItem) -> MemoryItem:

@@ -25,7 +25,7 @@ from langgraft._core.errors import BankFormatError
 from langgraft.memory.bank_format import read_items
 from langgraft.memory.bundle import Bundle, read_bank_file
 from langgraft.memory.model import Add, Change, MemoryItem, Remove, Scalar
-from langgraft.memory.sources import combined, source
+from langgraft.memory.sources import combined, refusals_as_values, source
 
 OnConflict: TypeAlias = Literal["refuse", "skip", "replace", "rename"]
 """What happens to an item whose id is already in the bank."""
@@ -97,7 +97,8 @@ class ImportChoices(Settings):
     @classmethod
     def _possible_source(cls, name: str | None) -> str | None:
         if name is not None:
-            source("import", name)
+            with refusals_as_values():
+                source("import", name)
         return name
 
     def takes(self, item: MemoryItem) -> bool:

@@ -190,9 +190,11 @@ class Receipt:
     """The text that was compared with the keys of the bank."""
     tied: int = 0
     """How many items of the bank shared the best score; 0: not known, or nothing found."""
+    sources: tuple[str, ...] = ()
+    """What follows from the recall follows from these too: sources of what was given, and itself."""
 
     def __post_init__(self) -> None:
-        for name in ("item_ids", "scores"):
+        for name in ("item_ids", "scores", "sources"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         read = (drop if isinstance(drop, Dropped) else Dropped(**drop) for drop in self.dropped)
         object.__setattr__(self, "dropped", tuple(read))
@@ -209,6 +211,7 @@ class Receipt:
             "dropped": [{"id": drop.id, "reason": drop.reason} for drop in self.dropped],
             "searched": self.searched,
             "tied": self.tied,
+            **({"sources": list(self.sources)} if self.sources else {}),
         }
 
 
@@ -337,7 +340,9 @@ class Episode:
             msg = f"episode id {self.id!r} holds a lone surrogate, which no log can hold"
             raise InputError(msg) from error
         check_argument("`outcome` of an episode", self.outcome, Outcome)
-        object.__setattr__(self, "sources", check_sources(self.sources, "`sources` of an episode"))
+        if self.sources:
+            sources = check_sources(self.sources, "`sources` of an episode")
+            object.__setattr__(self, "sources", sources)
         for name, kind in _PARTS.items():
             for part in _listed(name, getattr(self, name)):
                 if not isinstance(part, kind):
@@ -368,10 +373,11 @@ class Episode:
 
     def to_json(self) -> dict[str, JSON]:
         """Return the episode as JSON."""
-        value = cast("dict[str, JSON]", asdict(self))
-        if not self.sources:
-            del value["sources"]
-        return value
+        value = asdict(self)
+        for part in (value, *value["recalls"]):
+            if not part["sources"]:
+                del part["sources"]
+        return cast("dict[str, JSON]", value)
 
     @classmethod
     def from_json(cls, value: Mapping[str, JSON]) -> "Episode":

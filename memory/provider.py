@@ -70,9 +70,8 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 from langgraph.store.base import BaseStore, Op, Result, SearchOp
 
@@ -83,14 +82,12 @@ from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
 from langgraft.memory.bank import open_bank, present, with_free_ids
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.editing import Editable
 from langgraft.memory.forgetting import Notes, counted, credit, forgotten
 from langgraft.memory.importing import ImportChoices, import_changes
 from langgraft.memory.model import (
     Add,
     BankContent,
     Change,
-    Dropped,
     Episode,
     MemoryDelta,
     MemoryItem,
@@ -100,8 +97,12 @@ from langgraft.memory.model import (
     Verdict,
     fold,
 )
+from langgraft.memory.provenance import EPISODES as EPISODES  # noqa: PLC0414  (told here too)
+from langgraft.memory.provenance import FEEDBACK as FEEDBACK  # noqa: PLC0414
+from langgraft.memory.provenance import FILED as FILED  # noqa: PLC0414
+from langgraft.memory.provenance import FOLLOWS, Revocable, learned_from, stamped
+from langgraft.memory.provenance import NEXT_ORDER as NEXT_ORDER  # noqa: PLC0414
 from langgraft.memory.recall import (
-    SAME_TASK,
     Budget,
     Filter,
     Found,
@@ -109,25 +110,18 @@ from langgraft.memory.recall import (
     Recall,
     RecallContext,
     make_recall,
+    of_other_tasks,
 )
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.programs import Namespace, Program, Step
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
+from langgraft.memory.trust import Trusted, Trusting, named_by_file
 
 logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-EPISODES = "episodes"
-"""Bookkeeping: how many episodes were taken in."""
-NEXT_ORDER = "next_order_index"
-"""Bookkeeping: the `order_index` of the next item."""
-FILED = "filed/"
-"""Bookkeeping: prefix of the marks that make `file` idempotent."""
-FEEDBACK: Final = "feedback"
-"""Metadata of items whose success is not the environment's word: `self` or `oracle`."""
 
 Need: TypeAlias = Literal["lessons", "errors", "verdicts", "draft"]
 """What a provider asks of those around it: an episode's lessons, its errors as records, answers
@@ -142,7 +136,7 @@ Changes: TypeAlias = Sequence[Change] | MemoryDelta
 SettingsT = TypeVar("SettingsT", bound=ProviderSettings)
 
 
-class MemoryProvider(Editable, Closing, ABC, Generic[SettingsT]):
+class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
     """Base of all providers; see the module's documentation for the contract.
 
     Args:
@@ -423,27 +417,31 @@ class MemoryProvider(Editable, Closing, ABC, Generic[SettingsT]):
 
     def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
         with _refusals_about(f"what episode {context.episode_id!r} asks memory"):
-            found: Found = yield from _called(Found, self._recall, query, context)
+            asked = _called(Found, self._recall, query, context)
+            found: Found = yield from self._viewed(asked, _asker(context))
             recall = self._fitted(query, context, budget, found)
             if recall.lacks_room and found.further is not None:
-                found = yield from _called(Found, found.further)
+                further = _called(Found, found.further)
+                found = yield from self._viewed(further, _asker(context))
                 recall = self._fitted(query, context, budget, found)
             return recall
 
     def _fitted(self, query: str, context: RecallContext, budget: Budget, found: Found) -> Recall:
         found.query.encode()  # here, and not when its receipt is logged
         if self.settings.same_task == "exclude":
-            found = _of_other_tasks(found, context.task_id)
+            found = of_other_tasks(found, context.task_id)
         return make_recall(query, context, budget, found)
 
     def _unanswered_draft(self, query: str, context: RecallContext) -> Program[list[Question]]:
         with _refusals_about(f"what episode {context.episode_id!r} asks memory"):
-            asked = yield from _called(Sequence, self._ask_draft, query, context)
+            called = _called(Sequence, self._ask_draft, query, context)
+            asked = yield from self._viewed(called, _asker(context))
             return _open(asked, context.verdicts)
 
     def _unanswered(self, episode: Episode) -> Program[list[Question]]:
         with _refusals_about(f"episode {episode.id!r}"):
-            asked = yield from _called(Sequence, self._ask, episode.without_memory())
+            called = _called(Sequence, self._ask, episode.without_memory())
+            asked = yield from self._viewed(called, episode.sources)
             return _open(asked, episode.verdicts)
 
     def _file(self, episode: Episode) -> Program[MemoryDelta]:
@@ -456,16 +454,27 @@ class MemoryProvider(Editable, Closing, ABC, Generic[SettingsT]):
             return MemoryDelta()
         count, first = cast("int", position or 0), cast("int", order or 0)
         credited: Sequence[Change] = ()
+        traced = episode.sources or any(receipt.sources for receipt in episode.recalls)
+        sources = learned_from(episode) if traced else ()
+        trust = self.settings.trust
+        believed = trust is None or trust.level(sources) != "untrusted"
         with _refusals_about(f"episode {episode.id!r}"):
-            learned: Changes = yield from _called(Changes, self._learn, episode, count, first)
-            changes = yield from with_free_ids(self.namespace, _stamped(tuple(learned), episode))
-            if self._counts_uses:
+            called = _called(Changes, self._learn, episode, count, first)
+            learned: Changes = yield from self._viewed(called, episode.sources, reads=False)
+            made: Sequence[Change] = tuple(learned)
+            if sources or episode.outcome.feedback != "environment":
+                made = stamped(made, episode, sources)
+            if not believed:
+                made = yield from self._allowed(made)
+            changes = yield from with_free_ids(self.namespace, made)
+            if self._counts_uses and believed:
                 credited = yield from credit(self.namespace, episode, self._credited)
         taken_in = MemoryDelta(
             (
                 *credited,
                 *changes,
                 *_renumber(changes, first),
+                *((SetState(FOLLOWS + episode.id, list(sources)),) if sources else ()),
                 SetState(EPISODES, count + 1),
                 SetState(FILED + episode.id, count),
             )
@@ -528,15 +537,29 @@ class MemoryProvider(Editable, Closing, ABC, Generic[SettingsT]):
     ) -> Program[MemoryDelta]:
         content = yield from bank.read_content(self.namespace)
         first = cast("int", content.state.get(NEXT_ORDER, 0))
+        if self.settings.trust is not None:
+            choices = named_by_file(path, choices)
         changes = import_changes(path, choices, content.items, first)
+        self._check_origin(path, [each.item for each in changes if isinstance(each, Add)])
+        return (yield from self._taken_in(changes, dry_run=dry_run))
+
+    def _taken_in(
+        self, changes: Sequence[Change], *, dry_run: bool = False
+    ) -> Program[MemoryDelta]:
         added = [change.item for change in changes if isinstance(change, Add)]
-        self._check_origin(path, added)
         settled: Changes = yield from _called(Changes, self._settle, added)
         following = (SetState(NEXT_ORDER, added[-1].order_index + 1),) if added else ()
         delta = yield from self._with_upkeep(MemoryDelta((*changes, *settled, *following)))
         if not dry_run:
             yield from bank.apply_delta(self.namespace, delta)
         return delta
+
+    def _viewed(
+        self, program: Program[T], users: Sequence[str], *, reads: bool = True
+    ) -> Program[T]:
+        """Run a program that sees of the bank what trust settings let these users see."""
+        trust = self.settings.trust
+        return program if trust is None else Trusted(self.namespace, trust, users, reads)(program)
 
     # For subclasses -----------------------------------------------------------------------
 
@@ -595,6 +618,10 @@ class MemoryProvider(Editable, Closing, ABC, Generic[SettingsT]):
     async def _awrite(self, program: Program[T]) -> T:
         async with self._bank.lock.aheld(here=self._frozen):
             return await adrive(self._writing(program), self._kept)
+
+
+def _asker(context: RecallContext) -> Sequence[str]:
+    return [f"user:{context.user}"] if context.user else []
 
 
 def _asks(op: Op) -> bool:
@@ -660,34 +687,6 @@ def _refusals_about(what: str) -> Iterator[None]:
 def _open(asked: Sequence[Question], verdicts: Sequence[Verdict]) -> list[Question]:
     answered = {verdict.question_id for verdict in verdicts}
     return [question for question in asked if question.id not in answered]
-
-
-def _of_other_tasks(found: Found, task_id: str) -> Found:
-    """Drop what was learned on the task that asks."""
-    kept = [n for n, (item, _) in enumerate(found.items) if item.task_id != task_id]
-    dropped = [Dropped(item.id, SAME_TASK) for item, _ in found.items if item.task_id == task_id]
-    return replace(
-        found,
-        items=tuple(found.items[n] for n in kept),
-        pools=tuple(found.pools[n] for n in kept) if found.pools else (),
-        dropped=(*found.dropped, *dropped),
-    )
-
-
-def _stamped(changes: Sequence[Change], episode: Episode) -> Sequence[Change]:
-    """Say in new items whose word their success is, where it is not the environment's.
-
-    What owes something to gold answers already goes on saying so.
-    """
-    feedback = episode.outcome.feedback
-    if feedback == "environment":
-        return changes
-    return [
-        Add(with_feedback(change.item, feedback))
-        if isinstance(change, Add) and change.item.metadata.get(FEEDBACK) != "oracle"
-        else change
-        for change in changes
-    ]
 
 
 def with_feedback(item: MemoryItem, feedback: Scalar) -> MemoryItem:

@@ -1,7 +1,7 @@
 """What memory gives an agent: what is found in a bank, a `Recall` of it, its block of text and receipt."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
@@ -13,6 +13,7 @@ from langgraft._core.canonical import JSON, digest, unseal
 from langgraft._core.errors import SettingsError
 from langgraft.memory.blocks import BLOCK_END, BLOCK_START, without_markers
 from langgraft.memory.model import Dropped, ItemType, MemoryItem, Receipt, Verdict
+from langgraft.memory.sources import ROOTS, combined, kind_of, source
 from langgraft.memory.stores.programs import Namespace, Program
 
 BLOCK_INTRODUCTION = (
@@ -108,6 +109,9 @@ class RecallContext:
     """A tentative answer, for providers that look for contradictions."""
     verdicts: tuple[Verdict, ...] = ()
     """Answers to the provider's questions about the draft."""
+    user: str = ""
+    """Who asks, by the name of a source `user:…`; empty: nobody in particular. What users said is
+    recalled for them alone where settings say so (`langgraft.memory.trust`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +278,7 @@ def make_recall(
         dropped=dropped,
         searched=found.query or query,
         tied=found.tied,
+        sources=made_of(items),
     )
     return Recall(items, scores, text, receipt.tokens, dropped, receipt, found.best_last)
 
@@ -322,6 +327,35 @@ class _Fitting:
 
     def _ordered(self, texts: Sequence[str]) -> Sequence[str]:
         return texts[::-1] if self.best_last else texts
+
+
+def made_of(items: Iterable[MemoryItem]) -> tuple[str, ...]:
+    """Return what follows from items owes to them: nothing where they have no sources."""
+    tainted = [item for item in items if item.sources]
+    if not tainted:
+        return ()
+    return combined(
+        *(
+            (
+                *(each for each in item.sources if kind_of(each) in ROOTS),
+                source("item", item.id),
+                *((source("episode", item.episode_id),) if item.episode_id else ()),
+            )
+            for item in tainted
+        )
+    )
+
+
+def of_other_tasks(found: Found, task_id: str) -> Found:
+    """Drop what was learned on the task that asks."""
+    kept = [n for n, (item, _) in enumerate(found.items) if item.task_id != task_id]
+    dropped = [Dropped(item.id, SAME_TASK) for item, _ in found.items if item.task_id == task_id]
+    return replace(
+        found,
+        items=tuple(found.items[n] for n in kept),
+        pools=tuple(found.pools[n] for n in kept) if found.pools else (),
+        dropped=(*found.dropped, *dropped),
+    )
 
 
 def fits(found: Found, budget: Budget) -> bool:

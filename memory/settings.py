@@ -14,6 +14,7 @@ from langgraft.memory.rankers.base import Ranker, is_ranker
 from langgraft.memory.rankers.composite import MMR, Hybrid
 from langgraft.memory.rankers.dense import Dense
 from langgraft.memory.rankers.lexical import BM25, TermOverlap
+from langgraft.memory.trust import TrustSettings
 
 _RANKERS: Mapping[str, type[Any]] = {
     "bm25": BM25,
@@ -88,10 +89,13 @@ class ProviderSettings(Settings):
     succeeded (`successes`). Policies that forget by use turn it on by themselves."""
     forgetting: tuple[ForgettingPolicy, ...] = ()
     """What upkeep forgets, policy by policy, after the provider's own capacities."""
+    trust: TrustSettings | None = None
+    """How far what users, tools, pages and imports say is believed; `None`: all of it."""
 
     def describe(self) -> dict[str, JSON]:
-        """Return the settings as JSON."""
-        return {name: _describe(getattr(self, name)) for name in type(self).model_fields}
+        """Return the settings as JSON; without `trust` where there is none, as before there was any."""
+        names = (name for name in type(self).model_fields if name != "trust" or self.trust)
+        return {name: _describe(getattr(self, name)) for name in names}
 
 
 def _describe(value: Any) -> JSON:

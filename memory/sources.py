@@ -19,7 +19,8 @@ The sources of an item are an unordered set, kept sorted, so that the same are t
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import BeforeValidator, Field
@@ -111,11 +112,18 @@ def kind_of(value: str) -> str:
     return value.partition(":")[0]
 
 
-def _of_item(values: object) -> tuple[str, ...]:
+@contextmanager
+def refusals_as_values() -> Iterator[None]:
+    """Refuse a source within the block as pydantic's validators do."""
     try:
-        return check_sources(values, "`sources`")
+        yield
     except InputError as error:
         raise ValueError(str(error)) from error
+
+
+def _of_item(values: object) -> tuple[str, ...]:
+    with refusals_as_values():
+        return check_sources(values, "`sources`")
 
 
 Sources: TypeAlias = Annotated[

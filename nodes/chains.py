@@ -59,6 +59,7 @@ from langgraft.nodes.turns import (
     memory_model,
     question_id,
     recalling,
+    told_by,
     turn_id,
     with_block,
 )
@@ -330,6 +331,7 @@ class _WithMemory(Runnable[Any, Any]):
             name=episode_id(turn_id(begun.thread, turn), rest),
             task_id=question_id(begun.thread, turn),
             receipts=begun.receipts,
+            sources=told_by(None, rest) if memory.settings.trust is not None else (),
         )
         yield from self._catch_up(memory)
         yield from self._filed(memory, episode)

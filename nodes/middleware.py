@@ -72,6 +72,7 @@ from langgraft.nodes.turns import (
     placed,
     question_id,
     recalling,
+    told_by,
     turn_id,
     turn_of,
 )
@@ -103,6 +104,8 @@ class TurnRecord(TypedDict):
     user: str | int | None
     """Whose bank it belongs to."""
     receipts: list[Any]
+    traced: NotRequired[bool]
+    """Whether its episode says what it was learned from, as memory with `trust` settings wants."""
     ended: NotRequired[dict[str, Any] | None]
     """How it ended, where it did."""
     filed: NotRequired[str]
@@ -335,6 +338,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             yield from self._catch_up(memory.namespace)
         shown = yield from self._recall(memory, record, turn)
         record = {**record, "receipts": shown.later}
+        if memory.settings.trust is not None:
+            record["traced"] = True
         shown.later = []
         return {TURNS: [*left, record]}
 
@@ -349,7 +354,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
 
         Where memory fails, that is what was shown before.
         """
-        context = context_of(turn, self._domain, record["question"], record["turn"])
+        context = self._context(record, turn)
         try:
             recalled = yield from recalling(
                 memory, record["task"], context, self._budget, self._model
@@ -384,12 +389,15 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             return messages
         return placed(messages, record["asked"], shown.recall.text)
 
+    def _context(self, record: TurnRecord, turn: Turn) -> RecallContext:
+        return context_of(turn, self._domain, record["question"], record["turn"], record["user"])
+
     def _asks_again(
         self, memory: MemoryProvider[Any], record: TurnRecord, turn: Turn, shown: _Shown
     ) -> bool:
         if not turn.rest:
             return False
-        now = context_of(turn, self._domain, record["question"], record["turn"])
+        now = self._context(record, turn)
         return memory.asks_again(record["task"], now, shown.context)
 
     def _end(self, state: Mapping[str, Any], runtime: Any) -> Program[Call, Update | None]:
@@ -514,6 +522,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             name=episode_id(record["turn"], rest),
             task_id=record["question"],
             receipts=record["receipts"],
+            sources=told_by(record["user"], rest) if record.get("traced") else (),
         )
 
     def _filing(
@@ -612,8 +621,11 @@ class _Opened:
                 msg = "MemoryMiddleware over Banks needs `user`, which says whose bank it is"
                 raise SettingsError(msg)
         elif isinstance(memory, MemoryProvider):
-            if user is not None:
-                msg = "`user` of MemoryMiddleware has no meaning with one provider: give its class, or Banks"
+            if user is not None and memory.settings.trust is None:
+                msg = (
+                    "`user` of MemoryMiddleware has no meaning with one provider that has no `trust`"
+                    " settings: give its class, or Banks"
+                )
                 raise SettingsError(msg)
             self.example = memory
         else:

@@ -12,7 +12,7 @@ keeps trajectories as one of a single observation. Nobody judged it: where only 
 is not, and the tool says so. Memory of error records has no use for free notes; `memory_tools` refuses it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -21,6 +21,7 @@ from langchain_core.callbacks import (
     CallbackManagerForRetrieverRun,
 )
 from langchain_core.documents import Document
+from langchain_core.messages import ToolMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool, StructuredTool
@@ -37,6 +38,7 @@ from langgraft.memory.model import Add, Episode, Lesson, MemoryDelta, Outcome, S
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.episode_items import render_lesson
 from langgraft.memory.recall import Budget, Recall, RecallContext
+from langgraft.memory.sources import combined, source
 from langgraft.nodes.dialogue import responding
 from langgraft.nodes.judge import answering_all
 from langgraft.nodes.memory import filed, provided, questions_about
@@ -118,7 +120,12 @@ def memory_tools(
     def note_of(text: str, when_to_use: str, runtime: Runtime) -> Program[Call, str]:
         kept_by = _memory_of(memory, runtime)
         _check_keeps_notes(kept_by)
-        return _noting(kept_by, _episode(domain, text, when_to_use, runtime))
+        noted = _episode(domain, text, when_to_use, runtime)
+        if kept_by.settings.trust is not None:
+            state = runtime.state if isinstance(runtime.state, Mapping) else {}
+            sources = combined([source("tool", REMEMBER)], tools_in(state.get("messages", ())))
+            noted = replace(noted, sources=sources)
+        return _noting(kept_by, noted)
 
     tools = [_tool(SEARCH_MEMORY, _SEARCHES, _Search, search_of)]
     if remember:
@@ -218,6 +225,15 @@ def _shown(recalled: Recall, limit: int, budget: Budget) -> str:
             return text
         texts.pop()
     return FOUND_NOTHING
+
+
+def tools_in(messages: Iterable[Any]) -> set[str]:
+    """Return the tools whose output messages hold, as sources; what memory said is none."""
+    return {
+        source("tool", encodable(message.name or "unnamed"))
+        for message in messages
+        if isinstance(message, ToolMessage) and message.name not in (SEARCH_MEMORY, REMEMBER)
+    }
 
 
 def _episode(domain: str, text: str, when_to_use: str, runtime: Runtime) -> Episode:

@@ -31,6 +31,7 @@ from langgraft.memory.model import (
 )
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, Recall, RecallContext
+from langgraft.memory.sources import combined, source
 from langgraft.nodes.dialogue import (
     ChatModel,
     Dialogue,
@@ -43,7 +44,7 @@ from langgraft.nodes.judge import Judgment, answering_all, drafting
 from langgraft.nodes.memory import draft_questions, filed, provided, questions_about, traced
 from langgraft.nodes.reflect import MAX_LESSONS, parse_lessons, reflection_messages
 from langgraft.nodes.replies import encodable, reply_text
-from langgraft.nodes.tools import SEARCH_MEMORY
+from langgraft.nodes.tools import SEARCH_MEMORY, tools_in
 
 _SILENT: Final = "nostream"
 """Tag of model calls whose tokens are not the agent's answer, as LangGraph has it."""
@@ -285,7 +286,9 @@ def check_remembers(memory: MemoryProvider[Any], model: Model | None, what: str)
         raise SettingsError(msg)
 
 
-def context_of(turn: Turn, domain: str, task_id: str, episode: str) -> RecallContext:
+def context_of(
+    turn: Turn, domain: str, task_id: str, episode: str, user: str | int | None = None
+) -> RecallContext:
     """Tell memory where the agent stands in a turn."""
     rest = turn.rest
     return RecallContext(
@@ -295,7 +298,17 @@ def context_of(turn: Turn, domain: str, task_id: str, episode: str) -> RecallCon
         stage="step" if rest else "start",
         step=sum(isinstance(message, AIMessage) for message in rest),
         observation=reply_text(rest[-1]) if rest else "",
+        user="" if user is None else str(user),
     )
+
+
+def told_by(user: str | int | None, rest: Sequence[AnyMessage]) -> tuple[str, ...]:
+    """Return what a turn was learned from: its user, and the tools whose output it holds.
+
+    What memory said itself, the receipts know.
+    """
+    users = () if user in (None, "") else (source("user", encodable(str(user))),)
+    return combined(users, tools_in(rest))
 
 
 def recalling(
@@ -358,6 +371,7 @@ def episode_of_turn(
     name: str,
     task_id: str,
     receipts: Sequence[Mapping[str, Any]] = (),
+    sources: Sequence[str] = (),
 ) -> Episode:
     """Put together the episode that a turn is; what the agent itself found in memory is left out.
 
@@ -369,6 +383,7 @@ def episode_of_turn(
         name: The episode's id.
         task_id: The question's.
         receipts: Of what was recalled for it.
+        sources: What it was learned from, where anybody asks.
     """
     # The first step is what an agent sees before it acts: here nothing but the task.
     steps = [Step("", "", "")]
@@ -387,6 +402,7 @@ def episode_of_turn(
         steps=tuple(steps),
         outcome=ended,
         recalls=tuple(Receipt(**receipt) for receipt in receipts),
+        sources=tuple(sources),
     )
 
 

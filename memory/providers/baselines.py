@@ -37,6 +37,11 @@ class FullHistory(MemoryProvider[ProviderSettings]):
     name: ClassVar[str] = "full_history"
     needs = frozenset[Need]()
 
+    @property
+    @override
+    def revokes_exactly(self) -> bool:
+        return True
+
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         content = yield from bank.read_content(self.namespace)
@@ -180,6 +185,11 @@ class SelfGeneratedExamples(MemoryProvider[SelfExamplesSettings]):
     name: ClassVar[str] = "self_examples"
     settings_model = SelfExamplesSettings
     needs = frozenset[Need]()
+
+    @property
+    @override
+    def revokes_exactly(self) -> bool:
+        return True
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:

@@ -22,7 +22,7 @@ them is read. The queue is a function of the log, as all bookkeeping is; importe
 they settle (`MemoryProvider._settle`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
@@ -184,6 +184,23 @@ def places_left(content: BankContent, item: MemoryItem) -> list[Change]:
     ]
 
 
+def places_closed(content: BankContent) -> list[Change]:
+    """Say what closes the gaps in the queues of a bank, as if what left had never stood in them."""
+    changes: list[Change] = []
+    for key, held in content.state.items():
+        name = key.removeprefix(_QUEUES)
+        if name == key or "/" in name:
+            continue
+        first, end = cast("list[int]", held)
+        places = [f"{key}/{number}" for number in range(first, end)]
+        standing = [content.state[place] for place in places if place in content.state]
+        filled = dict(zip(places, standing, strict=False))
+        changes += [SetState(place, filled.get(place)) for place in places]
+        bounds = [first, first + len(standing)]
+        changes.append(SetState(key, bounds if standing or first else None))
+    return changes
+
+
 @dataclass(frozen=True, slots=True)
 class FifoOrder:
     """Items in the order they came, so that the oldest and the newest are found without a scan.
@@ -327,6 +344,11 @@ class LatestNotes(MemoryProvider[NotesT]):
     """Base of providers that keep a note of every episode, and differ in how they recall them."""
 
     @property
+    @override
+    def revokes_exactly(self) -> bool:
+        return True
+
+    @property
     def _fifo(self) -> FifoOrder:
         return FifoOrder(self.namespace)
 
@@ -350,3 +372,7 @@ class LatestNotes(MemoryProvider[NotesT]):
         self, content: BankContent, old: MemoryItem, new: MemoryItem | None
     ) -> Sequence[Change]:
         return () if new else places_left(content, old)
+
+    @override
+    def _withdraw(self, left: BankContent, episodes: Collection[str]) -> Sequence[Change]:
+        return places_closed(left)

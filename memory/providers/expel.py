@@ -1,7 +1,7 @@
 """`ExpeL`: insights and trajectories side by side (memory-transplants §4.2, arXiv:2308.10144)."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import ClassVar, Final, Self, cast
 
@@ -24,7 +24,12 @@ from langgraft.memory.model import (
     SetState,
 )
 from langgraft.memory.provider import FILED, MemoryProvider, Need
-from langgraft.memory.providers.episode_items import FifoOrder, places_left, trajectory_of
+from langgraft.memory.providers.episode_items import (
+    FifoOrder,
+    places_closed,
+    places_left,
+    trajectory_of,
+)
 from langgraft.memory.providers.expel_rules import (
     INSIGHTS,
     TRAJECTORIES,
@@ -147,6 +152,11 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
 
     name: ClassVar[str] = "expel"
     settings_model = ExpeLSettings
+
+    @property
+    @override
+    def revokes_exactly(self) -> bool:
+        return self.settings.votes is None
 
     @property
     @override
@@ -316,6 +326,10 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
         self, content: BankContent, old: MemoryItem, new: MemoryItem | None
     ) -> Sequence[Change]:
         return () if new else places_left(content, old)
+
+    @override
+    def _withdraw(self, left: BankContent, episodes: Collection[str]) -> Sequence[Change]:
+        return places_closed(left)
 
     @property
     def _insights(self) -> FifoOrder:

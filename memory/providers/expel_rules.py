@@ -29,9 +29,10 @@ from langgraft.memory.model import (
     Verdict,
     render_trajectory,
 )
-from langgraft.memory.provider import FEEDBACK, with_feedback
+from langgraft.memory.provenance import FEEDBACK, with_sources
+from langgraft.memory.provider import with_feedback
 from langgraft.memory.providers.episode_items import authors, excerpt, render_lesson, render_note
-from langgraft.memory.recall import Filter
+from langgraft.memory.recall import Filter, made_of
 
 Count = Annotated[int, SettingsField(ge=1)]
 
@@ -263,17 +264,18 @@ def rule_maker(
     """Return what makes an episode's new rules, one after the other, under names that are free.
 
     An imported bank may hold rules of an episode of the same name, and verdicts name them. A rule
-    that was worded with trajectories at hand that owe something to gold answers (`shown`) owes
-    them as much.
+    that was worded with trajectories at hand (`shown`) follows from these, and owes gold answers as
+    much as they do.
     """
     by_oracle = any(item.metadata.get(FEEDBACK) == "oracle" for item in shown)
+    sources = made_of(shown)
     names = (f"{episode.id}/rule-{number}" for number in itertools.count())
     free = (name for name in names if name not in taken)
     places = zip(free, itertools.count(order_index), strict=False)
 
     def make(verdict: Verdict) -> MemoryItem:
         name, order = next(places)
-        rule = insight(episode, name, verdict.text, order, by=verdict.by)
+        rule = with_sources(insight(episode, name, verdict.text, order, by=verdict.by), sources)
         return with_feedback(rule, "oracle") if by_oracle else rule
 
     return make
@@ -293,6 +295,7 @@ def _edited(rule: Rule, item: MemoryItem) -> list[Change]:
     """
     if FEEDBACK in rule.item.metadata:
         item = with_feedback(item, rule.item.metadata[FEEDBACK])
+    item = with_sources(item, made_of([rule.item]))
     history = [*rule.history, rule.item.id]
     notes: dict[str, JSON] = {VOTES: rule.votes + 1, HISTORY: history}
     return [Remove(rule.item.id, "edited"), Add(item), Annotate(item.id, notes)]

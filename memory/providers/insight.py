@@ -1,6 +1,6 @@
 """`InsightMemory`: distilled lessons, bundled or one by one (continual-memory §4)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
 
 from pydantic import Field as SettingsField
@@ -116,6 +116,11 @@ class InsightMemory(MemoryProvider[InsightSettings]):
     settings_model = InsightSettings
     derived = frozenset({"unit"})
 
+    @property
+    @override
+    def revokes_exactly(self) -> bool:
+        return not self.settings.attempts
+
     @override
     def asks_again(self, query: str, context: RecallContext, last: RecallContext) -> bool:
         """Ask again after an interval, or when the phase of the episode changes."""
@@ -159,9 +164,13 @@ class InsightMemory(MemoryProvider[InsightSettings]):
     def _counterpart(self, episode: Episode) -> Program[Attempt | None]:
         episode = episode.without_memory()
         key = key_text(self.settings.key_fields, episode)
-        return find_counterpart(self.namespace, episode, key, self.settings.attempts)
+        finding = find_counterpart(self.namespace, episode, key, self.settings.attempts)
+        return self._viewed(finding, episode.sources)
 
     def _lessons_like(self, episode: Episode, k: int) -> Program[list[Lesson]]:
+        return self._viewed(self._nearest_lessons(episode, k), episode.sources)
+
+    def _nearest_lessons(self, episode: Episode, k: int) -> Program[list[Lesson]]:
         if self.settings.granularity != "individual":
             return []
         items: dict[str, MemoryItem] = {}
@@ -252,6 +261,10 @@ class InsightMemory(MemoryProvider[InsightSettings]):
             msg = f"item {old.id!r} is made of the lessons {names}: edit those, and it follows"
             raise InputError(msg)
         return [*(Remove(item.id, f"forgotten with {old.id}") for item in lessons), *attempts]
+
+    @override
+    def _withdraw(self, left: BankContent, episodes: Collection[str]) -> Sequence[Change]:
+        return [change for name in episodes for change in attempts_left(left, name)]
 
 
 def _is_bundle(item: MemoryItem) -> bool:

@@ -1,6 +1,6 @@
 """`LightweightMemory`: two tiers by success, asked every few episodes (memory-transplants §4.2)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import ClassVar, Final
 
@@ -15,6 +15,7 @@ from langgraft.memory.providers.episode_items import (
     FifoOrder,
     NoteSettings,
     note_of,
+    places_closed,
     places_left,
 )
 from langgraft.memory.rankers.base import Ranker
@@ -77,6 +78,11 @@ class LightweightMemory(MemoryProvider[LightweightSettings]):
 
     name: ClassVar[str] = "lightweight"
     settings_model = LightweightSettings
+
+    @property
+    @override
+    def revokes_exactly(self) -> bool:
+        return True
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
@@ -146,6 +152,10 @@ class LightweightMemory(MemoryProvider[LightweightSettings]):
         self, content: BankContent, old: MemoryItem, new: MemoryItem | None
     ) -> Sequence[Change]:
         return () if new else places_left(content, old)
+
+    @override
+    def _withdraw(self, left: BankContent, episodes: Collection[str]) -> Sequence[Change]:
+        return places_closed(left)
 
     def _tier(self, *, success: bool) -> FifoOrder:
         return FifoOrder(self.namespace, LONG_TERM if success else SHORT_TERM)

@@ -78,6 +78,11 @@ class MemRL(MemoryProvider[MemRLSettings]):
     settings_model = MemRLSettings
     needs = frozenset[Need]()
 
+    @property
+    @override
+    def revokes_exactly(self) -> bool:
+        return True
+
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         settings = self.settings

@@ -54,6 +54,11 @@ class ReasoningBank(MemoryProvider[ReasoningBankSettings]):
     name: ClassVar[str] = "reasoning_bank"
     settings_model = ReasoningBankSettings
 
+    @property
+    @override
+    def revokes_exactly(self) -> bool:
+        return True
+
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         where = self._task_filter(context)

@@ -47,6 +47,11 @@ class TrajectoryMemory(MemoryProvider[TrajectorySettings]):
     settings_model = TrajectorySettings
     needs = frozenset[Need]()
 
+    @property
+    @override
+    def revokes_exactly(self) -> bool:
+        return True
+
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         settings = self.settings

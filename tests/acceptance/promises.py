@@ -52,6 +52,7 @@ from acceptance import (
     tree_kill,
     tree_memory,
     tree_policy,
+    trust,
     upstream,
 )
 from acceptance.groups import Group
@@ -70,6 +71,7 @@ GROUPS: Final[tuple[Group, ...]] = (
     Group("A real server of models", llama.measure),
     Group("Inspect's viewer", inspect_viewer.measure),
     Group("Memory is the fold of its deltas", fold.measure),
+    Group("Sources: revocation and poison", trust.measure),
     Group("Banks that many write to", banks.measure),
     Group("Memory in apps of many users", apps.measure),
     Group("Erasure", erasure.measure),

@@ -172,6 +172,15 @@ def import_(
         str,
         typer.Option(help="Where an id is in the bank already: refuse, skip, replace or rename."),
     ] = "refuse",
+    stamp: Annotated[
+        str | None,
+        typer.Option(
+            "--source",
+            metavar="NAME",
+            help="Give what comes in the source import:NAME, by which it can be revoked.",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write nothing; show what would change.")
     ] = False,
@@ -181,7 +190,7 @@ def import_(
     from langgraft.cli import memory_banks as banks  # noqa: PLC0415
     from langgraft.cli import memory_moving as moving  # noqa: PLC0415
 
-    choices = banks.import_choices(where or (), remap or (), on_conflict)
+    choices = banks.import_choices(where or (), remap or (), on_conflict, stamp)
     address = banks.Address(None, store, provider, settings, namespace)
     moving.bring_in(source, address, choices, dry_run=dry_run, as_json=json)
 
@@ -368,6 +377,91 @@ def receipts(
     from langgraft.cli import memory_erasing as erasing  # noqa: PLC0415
 
     raise typer.Exit(int(not erasing.show_receipts(ledger, key, covers, receipt, as_json=json)))
+
+
+@app.command()
+def why(
+    item: ItemArgument,
+    file: FileArgument = None,
+    *,
+    store: StoreOption = None,
+    provider: ProviderOption = None,
+    settings: SettingsOption = "",
+    namespace: NamespaceOption = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A run directory, or JSON lines with receipts: when it was recalled.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show what an item was learned from, when it was recalled, and what followed from it."""
+    from langgraft.cli import memory_banks as banks  # noqa: PLC0415
+    from langgraft.cli import memory_sources as sources  # noqa: PLC0415
+
+    bank = banks.read(banks.Address(file, store, provider, settings, namespace))
+    sources.show_why(bank, item, log, as_json=json)
+
+
+@app.command()
+def scan(
+    file: FileArgument = None,
+    *,
+    store: StoreOption = None,
+    provider: ProviderOption = None,
+    settings: SettingsOption = "",
+    namespace: NamespaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Look for instructions, hidden text, markers and payloads in a bank; exit with 1 if there are any."""
+    from langgraft.cli import memory_banks as banks  # noqa: PLC0415
+    from langgraft.cli import memory_sources as sources  # noqa: PLC0415
+
+    bank = banks.read(banks.Address(file, store, provider, settings, namespace))
+    raise typer.Exit(int(sources.show_findings(bank, as_json=json)))
+
+
+@app.command()
+def revoke(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="user:NAME, web:PAGE, import:NAME, episode:ID …")
+    ],
+    *,
+    store: StoreOption = None,
+    provider: ProviderOption = None,
+    settings: SettingsOption = "",
+    namespace: NamespaceOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing; show what would go.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Take all that follows from a source out of a bank in a store, and show what remains of it."""
+    from langgraft.cli import memory_banks as banks  # noqa: PLC0415
+    from langgraft.cli import memory_sources as sources  # noqa: PLC0415
+
+    address = banks.Address(None, store, provider, settings, namespace)
+    sources.revoke(address, source, dry_run=dry_run, as_json=json)
+
+
+@app.command()
+def release(
+    item: ItemArgument,
+    *,
+    store: StoreOption = None,
+    provider: ProviderOption = None,
+    settings: SettingsOption = "",
+    namespace: NamespaceOption = None,
+) -> None:
+    """Let an item of a bank in a store be recalled that trust settings keep in quarantine."""
+    from langgraft.cli import memory_banks as banks  # noqa: PLC0415
+    from langgraft.cli.printing import say  # noqa: PLC0415
+
+    with banks.kept_provider(banks.Address(None, store, provider, settings, namespace)) as memory:
+        memory.release(item)
+    say(f"released: {item!r}")
 
 
 @app.command()

@@ -222,13 +222,20 @@ def mapping(option: str, text: str) -> dict[str, Any]:
     return value
 
 
-def import_choices(where: Iterable[str], remap: Iterable[str], on_conflict: str) -> ImportChoices:
+def import_choices(
+    where: Iterable[str], remap: Iterable[str], on_conflict: str, source: str | None = None
+) -> ImportChoices:
     """Read the choices of an import.
 
     Raises:
         InputError: One of them is not possible; one line says which.
     """
-    given = {"where": _where(where), "remap": _remap(remap), "on_conflict": on_conflict}
+    given = {
+        "where": _where(where),
+        "remap": _remap(remap),
+        "on_conflict": on_conflict,
+        "source": source,
+    }
     with validation_as(InputError):
         return ImportChoices.model_validate(given)
 

@@ -1,0 +1,358 @@
+"""Trust: what of a bank an agent is shown, by where it comes from (docs/trust.md).
+
+A source is trusted to a *level*, by its kind; an item is worth what the least of its sources is.
+
+===========  ===================================================================================
+level        its items
+===========  ===================================================================================
+`trusted`    are recalled
+`checked`    are recalled unless a text of theirs reads like an instruction to the agent, or
+             hides something (`langgraft.memory.scanning`)
+`untrusted`  are kept in quarantine: nobody is shown them until they are released by name, or so
+             many independent sources say the same (`corroboration`)
+===========  ===================================================================================
+
+What somebody said (`user:…`) is recalled for nobody else, whatever its level. Items without sources
+are the agent's own, and trusted.
+
+Policies hold below the providers. A provider reads its bank through a `Trusted` view that leaves out what is
+withheld, so that no way of its own, a ranking, a list of rules, a comparison of attempts, shows it to an
+agent or to a judge. What a search met and left out is in the receipt's `dropped`, with the reason.
+An episode from an untrusted source adds items, and changes none that are trusted: it neither edits
+nor removes them, nor moves their votes and uses.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast
+
+from langgraph.store.base import GetOp, Item, Result, SearchItem, SearchOp
+from pydantic import Field, field_validator
+
+from langgraft._core.arguments import Settings, checked
+from langgraft._core.canonical import JSON, unseal
+from langgraft._core.effects import relay
+from langgraft.memory import bank
+from langgraft.memory.editing import Editable
+from langgraft.memory.importing import ImportChoices
+from langgraft.memory.model import (
+    Add,
+    Annotate,
+    BankContent,
+    Change,
+    Dropped,
+    MemoryDelta,
+    MemoryItem,
+    Remove,
+)
+from langgraft.memory.provenance import FOLLOWS
+from langgraft.memory.recall import Found
+from langgraft.memory.scanning import findings_in
+from langgraft.memory.sources import ROOTS, check_source, kind_of, refusals_as_values
+from langgraft.memory.stores.programs import Namespace, Program, Step
+
+T = TypeVar("T")
+
+Level: TypeAlias = Literal["trusted", "checked", "untrusted"]
+"""How far a kind of source is believed."""
+
+RELEASED: Final = "released"
+"""Note: somebody has looked at the item, and it may be recalled."""
+OF_ANOTHER_USER: Final = "of another user"
+"""Why an item was dropped: somebody else said it."""
+QUARANTINED: Final = "in quarantine"
+"""Why an item was dropped: it follows from a source that is not trusted."""
+
+_LEVELS: Final[Sequence[Level]] = ("trusted", "checked", "untrusted")
+
+
+class TrustSettings(Settings):
+    """How far memory believes what it was told, by the kind of source; the defaults are strict."""
+
+    user: Level = "trusted"
+    """What users said: by default believed, and recalled for the same user only."""
+    tool: Level = "untrusted"
+    """What tools returned."""
+    web: Level = "untrusted"
+    """What pages said."""
+    imports: Level = "untrusted"
+    """What came from other banks; each import is stamped with a source, the name of its file."""
+    across_users: bool = False
+    """Whether what one user said may be recalled for another."""
+    corroboration: int | None = Field(default=None, ge=2)
+    """From how many independent sources on that say the same, word for word, an item counts as
+    checked, itself among them. Two sources are independent where they share no name; an
+    episode of the agent's own that succeeded is one as well. `None`: never."""
+
+    names: Mapping[str, Level] = Field(default_factory=dict)
+    """Levels of single sources, whatever that of their kind: `{"tool:calculator": "trusted"}`."""
+
+    @field_validator("names")
+    @classmethod
+    def _sources(cls, names: Mapping[str, Level]) -> Mapping[str, Level]:
+        for name in names:
+            with refusals_as_values():
+                check_source(name, "each of `names`")
+        return names
+
+    def level(self, sources: Iterable[str]) -> Level:
+        """Return how far something is believed that follows from these sources."""
+        by_kind: Mapping[str, Level] = {
+            "user": self.user,
+            "tool": self.tool,
+            "web": self.web,
+            "import": self.imports,
+        }
+        found = [
+            self.names.get(each, by_kind[kind_of(each)])
+            for each in sources
+            if kind_of(each) in by_kind
+        ]
+        return max(found, key=_LEVELS.index, default="trusted")
+
+    def reason(
+        self,
+        item: MemoryItem,
+        notes: Mapping[str, JSON],
+        users: Iterable[str],
+        *,
+        corroborated: bool = False,
+    ) -> str:
+        """Say why an item is withheld; empty: it is not.
+
+        Args:
+            item: The item.
+            notes: The notes on it.
+            users: Sources that stand for who asks.
+            corroborated: Whether enough others say the same.
+        """
+        owners = {each for each in item.sources if kind_of(each) == "user"}
+        if not self.across_users and owners.difference(users):
+            return OF_ANOTHER_USER
+        level = self.level(item.sources)
+        if level == "trusted" or notes.get(RELEASED) is True:
+            return ""
+        if level == "untrusted" and not corroborated:
+            return QUARANTINED
+        return next((each.reason for each in findings_in(item)), "")
+
+
+@dataclass(slots=True)
+class Trusted:
+    """A bank without what is withheld.
+
+    Args:
+        namespace: The bank's records.
+        trust: What is believed.
+        users: Sources that stand for who asks.
+        reads: Whether records that are read by name are withheld as well. What writes must see
+            that a name is taken.
+    """
+
+    namespace: Namespace
+    trust: TrustSettings
+    users: Sequence[str]
+    reads: bool = True
+    dropped: dict[str, str] = field(default_factory=dict)
+    """What was met and left out, with the reasons."""
+    _content: BankContent | None = None
+
+    def __call__(self, program: Program[T]) -> Program[T]:
+        """Run a program that sees what may be seen; what it finds says what was left out."""
+        found: Any = yield from relay(program, self._answer)
+        if isinstance(found, Found):
+            left_out = (Dropped(name, reason) for name, reason in self.dropped.items())
+            found = replace(found, dropped=(*found.dropped, *left_out))
+        return cast("T", found)
+
+    def _answer(self, step: Step) -> Program[list[Result]]:
+        results = yield step
+        if not isinstance(step, Sequence):
+            return results
+        answers: list[Result] = list(results)
+        for number, op in enumerate(step):
+            if isinstance(op, GetOp) and self.reads and tuple(op.namespace) == self.namespace:
+                record = cast("Item | None", answers[number])
+                if record is not None and (yield from self._withholds(record)):
+                    answers[number] = None
+            elif isinstance(op, SearchOp) and self._searches(op):
+                hits = cast("Sequence[SearchItem]", answers[number])
+                answers[number] = yield from self._filled(op, hits)
+        return answers
+
+    def _searches(self, op: SearchOp) -> bool:
+        prefix = tuple(op.namespace_prefix)
+        return prefix == self.namespace[: len(prefix)]
+
+    def _filled(self, op: SearchOp, hits: Sequence[SearchItem]) -> Program[list[SearchItem]]:
+        """Look further down where something is withheld, so that it takes nobody's place."""
+        if not op.query:  # who reads all there is counts what is there
+            seen = list(hits)
+            for number, hit in enumerate(hits):
+                if (yield from self._withholds(hit)):
+                    seen[number] = _covered(hit)
+            return seen
+        limit = op.limit
+        while True:
+            kept: list[SearchItem] = []
+            for hit in hits:
+                if len(kept) == op.limit:
+                    break
+                if not (yield from self._withholds(hit)):
+                    kept.append(hit)
+            if len(kept) == op.limit or len(hits) < limit:
+                return kept
+            limit *= 2
+            (found,) = yield [op._replace(limit=limit)]
+            hits = cast("Sequence[SearchItem]", found)
+
+    def _withholds(self, record: Item) -> Program[bool]:
+        value = unseal(record.value)
+        held = value.get("item")
+        if held is None:
+            return (yield from self._withholds_attempt(value.get("value")))
+        if not held.get("sources"):
+            return False
+        item, notes = MemoryItem.from_json(held), value.get("notes", {})
+        reason = self.trust.reason(item, notes, self.users)
+        if reason == QUARANTINED and self.trust.corroboration is not None:
+            reason = _reason(self.trust, item, (yield from self._all()), self.users)
+        if reason:
+            self.dropped[item.id] = reason
+        return bool(reason)
+
+    def _withholds_attempt(self, held: object) -> Program[bool]:
+        """Say whether bookkeeping quotes an episode whose items would be withheld."""
+        name = held.get("episode_id") if isinstance(held, Mapping) else None
+        if not isinstance(name, str):
+            return False
+        (sources,) = yield from bank.read_state(self.namespace, [FOLLOWS + name])
+        told = cast("Sequence[str]", sources or ())
+        others = {each for each in told if kind_of(each) == "user"}.difference(self.users)
+        return self.trust.level(told) != "trusted" or (bool(others) and not self.trust.across_users)
+
+    def _all(self) -> Program[BankContent]:
+        if self._content is None:
+            self._content = yield from bank.read_content(self.namespace)
+        return self._content
+
+
+def _covered(hit: SearchItem) -> SearchItem:
+    times = {"created_at": hit.created_at, "updated_at": hit.updated_at}
+    return SearchItem(hit.namespace, f"{bank.WITHHELD}{hit.key}", {}, score=None, **times)
+
+
+def corroborated(item: MemoryItem, content: BankContent, enough: int) -> bool:
+    """Say whether so many independent sources say what an item says, itself among them."""
+    said = _words(item.text)
+    known: set[str] = set(_roots(item))
+    count = 1
+    for other in sorted(content.items.values(), key=lambda each: (each.order_index, each.id)):
+        if other.id == item.id or _words(other.text) != said:
+            continue
+        roots = _roots(other)
+        if roots and known.isdisjoint(roots):
+            known |= roots
+            count += 1
+        elif not other.sources and other.success is True:
+            count += other.episode_id not in known
+            known.add(other.episode_id)
+    return count >= enough
+
+
+def _reason(
+    trust: TrustSettings, item: MemoryItem, content: BankContent, users: Sequence[str]
+) -> str:
+    notes = content.notes.get(item.id, {})
+    reason = trust.reason(item, notes, users)
+    if reason != QUARANTINED or trust.corroboration is None:
+        return reason
+    enough = corroborated(item, content, trust.corroboration)
+    return trust.reason(item, notes, users, corroborated=enough)
+
+
+def _roots(item: MemoryItem) -> set[str]:
+    return {each for each in item.sources if kind_of(each) in ROOTS}
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def named_by_file(path: Path, choices: ImportChoices | None) -> ImportChoices:
+    """Return the choices of an import, which names its source: its file, unless they name another."""
+    choices = choices or ImportChoices()
+    if choices.source is not None:
+        return choices
+    name = path.name.encode("utf-8", "replace").decode() or "a file"
+    return choices.model_copy(update={"source": name})
+
+
+class Trusting(Editable):
+    """What providers do about trust; a base of `MemoryProvider`."""
+
+    if TYPE_CHECKING:
+        settings: Any
+
+    @checked
+    def release(self, item_id: str) -> MemoryDelta:
+        """Let an item be recalled that is in quarantine, or that was found to read like an instruction.
+
+        Raises:
+            InputError: The bank holds no such item; nothing is changed.
+            ReadOnlyStoreError: The bank is frozen.
+            BankConflictError: As for `file`.
+        """
+        return self._write(self._revised(lambda content: self._releasing(content, item_id)))
+
+    @checked
+    async def arelease(self, item_id: str) -> MemoryDelta:
+        """Do as `release` does, asynchronously."""
+        return await self._awrite(self._revised(lambda content: self._releasing(content, item_id)))
+
+    @checked
+    def withheld(self, user: str = "") -> list[Dropped]:
+        """List what of the bank a user is not shown, and why, in the order of its items."""
+        trust: TrustSettings | None = self.settings.trust
+        if trust is None:
+            return []
+        content = self._write(bank.read_content(self.namespace))
+        users = _named([user] if user else [])
+        listed = sorted(content.items.values(), key=lambda each: (each.order_index, each.id))
+        reasons = ((item.id, _reason(trust, item, content, users)) for item in listed)
+        return [Dropped(name, reason) for name, reason in reasons if reason]
+
+    def _releasing(self, content: BankContent, item_id: str) -> MemoryDelta:
+        self._held(content, item_id)
+        return MemoryDelta((Annotate(item_id, {RELEASED: True}),))
+
+    def _allowed(self, changes: Sequence[Change]) -> Program[Sequence[Change]]:
+        """Leave out what an episode that is not believed would change of items that are."""
+        trust: TrustSettings = self.settings.trust
+        added = {change.item.id for change in changes if isinstance(change, Add)}
+        touched = list(
+            dict.fromkeys(
+                change.id
+                for change in changes
+                if isinstance(change, Remove)
+                or (isinstance(change, Annotate) and change.id not in added)
+            )
+        )
+        records = yield [GetOp(self.namespace, bank.item_key(name)) for name in touched]
+        held = bank.loaded(cast("Sequence[Item | None]", records)).items
+        kept = {name for name, item in held.items() if trust.level(item.sources) != "untrusted"}
+        return [change for change in changes if _names(change) not in kept]
+
+
+def _named(users: Iterable[str]) -> list[str]:
+    return [f"user:{name}" for name in users]
+
+
+def _names(change: Change) -> str:
+    match change:
+        case Add(item):
+            return item.id
+        case Remove(name, _) | Annotate(name, _):
+            return name
+    return ""
