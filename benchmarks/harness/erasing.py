@@ -186,10 +186,10 @@ class RunDirectory:
         named = "\n".join(sorted(self._ids()))
         for run in read_graph(self.out):
             content = self._ever(run)
-            ids = follows(content, wanted)
+            ids = follows(content, wanted).items
             texts = [text for identity in ids for text in texts_of(content.items[identity])]
             phrases = phrases_of(texts, lambda phrase: phrase in named)
-            found = found.and_also(Wanted((), tuple(ids), (), tuple(texts), tuple(phrases)))
+            found = found.and_also(Wanted((), ids, (), tuple(texts), tuple(phrases)))
         return wanted.and_also(found)
 
     def erase(self, wanted: Wanted, receipt: int) -> Looked:

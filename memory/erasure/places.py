@@ -18,6 +18,7 @@ from langgraft._core.canonical import JSON
 from langgraft.memory.embedders.cached import CachedEmbedder, VectorCache
 from langgraft.memory.erasure.receipts import Looked
 from langgraft.memory.model import BankContent, MemoryItem
+from langgraft.memory.provenance import Following, following
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.sources import source
 from langgraft.memory.stores.named import GuardedStore
@@ -153,33 +154,11 @@ def phrases_of(texts: Iterable[str], kept: Callable[[str], bool] = lambda _: Fal
     return [phrase for phrase in found if BLANK not in phrase and not kept(phrase)]
 
 
-def follows(content: BankContent, wanted: Wanted) -> list[str]:
-    """Return the ids of the items of a bank that follow from what is to be erased, in its order.
-
-    An item follows from itself, from the episode it was learned in, from the sources that it names, and
-    from what the items that it names follow from.
-    """
-    sources = {
-        *wanted.sources,
-        *(source("item", each) for each in wanted.items),
-        *(source("episode", each) for each in wanted.episodes),
-    }
-    found: dict[str, None] = {}
-    while True:
-        new = [
-            identity
-            for identity, item in content.items.items()
-            if identity not in found and not sources.isdisjoint(_sources_of(item))
-        ]
-        if not new:
-            return [identity for identity in content.items if identity in found]
-        found |= dict.fromkeys(new)
-        sources |= {source("item", identity) for identity in new}
-
-
-def _sources_of(item: MemoryItem) -> set[str]:
-    episode = {source("episode", item.episode_id)} if item.episode_id else set()
-    return {source("item", item.id), *episode, *item.sources}
+def follows(content: BankContent, wanted: Wanted) -> Following:
+    """Return the items and episodes of a bank that follow from what is to be erased."""
+    items = (source("item", each) for each in wanted.items)
+    episodes = (source("episode", each) for each in wanted.episodes)
+    return following(content, [*wanted.sources, *items, *episodes])
 
 
 def texts_of(item: MemoryItem) -> list[str]:

@@ -113,6 +113,7 @@ def _without(memory: MemoryProvider[Any], content: BankContent, wanted: Wanted) 
             following = memory._follow(left, old, None)  # noqa: SLF001
             apply(Remove(identity, ERASED))
             apply(*_still(left, following))
+    apply(*memory._withdraw(left, wanted.episodes))  # noqa: SLF001
     for name, value in list(left.state.items()):
         kept = None if _is_of(name, wanted) else _pruned(value, wanted)
         if kept != value:
@@ -167,13 +168,15 @@ class _Bank:
     def found(self, subject: _Subject) -> tuple[Wanted, BankContent]:
         """Return what is to be erased here, and what will be left."""
         content = self.memory.content()
-        ids = follows(content, subject.wanted)
+        found = follows(content, subject.wanted)
+        wanted = subject.wanted
         if subject.kind == "age":
             ids = _older(self.memory, subject.name)
-        wanted = replace(subject.wanted, items=tuple(ids))
-        if subject.kind in ("source", "user", "age"):  # what else they said is of the source too
             episodes = dict.fromkeys(content.items[each].episode_id for each in ids)
-            wanted = wanted.and_also(Wanted(episodes=tuple(filter(None, episodes))))
+            wanted = Wanted(items=tuple(ids), episodes=tuple(filter(None, episodes)))
+        else:
+            wanted = replace(wanted, items=found.items)
+            wanted = wanted.and_also(Wanted(episodes=found.episodes))
         delta = _without(self.memory, content, wanted)
         texts: list[str] = []
         for change in delta:
