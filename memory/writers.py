@@ -233,10 +233,10 @@ class _Advisory:
 def _advisory(store: Any, namespace: Sequence[str]) -> _Advisory:
     hashed = sha256(canonical_json(["langgraft", *namespace]).encode()).digest()
     key = int.from_bytes(hashed[:8], signed=True)
-    return _Advisory(_SESSIONS.of(store), key, _address(store.conn))
+    return _Advisory(_SESSIONS.of(store), key, address_of(store.conn))
 
 
-def _address(connection: Any) -> dict[str, Any]:
+def address_of(connection: Any) -> dict[str, Any]:
     """Return where a connection, or those of a pool, lead to."""
     if not hasattr(connection, "conninfo"):
         info = connection.info

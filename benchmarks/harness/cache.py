@@ -15,7 +15,7 @@ import logging
 import sqlite3
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatGeneration, Generation
 
 from langgraft._core.canonical import JSON, digest
-from langgraft._core.errors import InputError
+from langgraft._core.errors import InfrastructureError, InputError
 from langgraft._core.sqlite_file import Layout, SQLiteFile
 from langgraft._core.texts import in_a_line
 from langgraft._core.untrusted import check_number, load_json
@@ -325,6 +325,34 @@ class ResponseCache(BaseCache):
                 cursor.execute("DELETE FROM requests WHERE key NOT IN (SELECT key FROM replies)")
         return gone
 
+    def forget(self, holds: Callable[[JSON], bool]) -> int:
+        """Forget replies that are, or answer, what somebody is looking for, and return how many.
+
+        Their requests are new ones then: a run that was answered by them is not resumed by them. No byte
+        of them is left in the file, as long as nobody else reads in it; others may have it open.
+
+        Args:
+            holds: Says of a prompt or of replies whether it is meant.
+
+        Raises:
+            InputError: The mode is not `read_write`.
+            InfrastructureError: Somebody else was reading all the while.
+        """
+        if self.mode is not CacheMode.READ_WRITE or self._file is None:
+            msg = (
+                f"{self.path}: replies are forgotten in mode 'read_write', not {self.mode.value!r}"
+            )
+            raise InputError(msg)
+        with self._file.transaction(write=True) as cursor:
+            rows = "SELECT key, value, request FROM replies LEFT JOIN requests USING (key)"
+            gone = [(key,) for key, *row in cursor.execute(rows) if _any_holds(holds, *row)]
+            cursor.executemany("DELETE FROM replies WHERE key = ?", gone)
+            cursor.executemany("DELETE FROM requests WHERE key = ?", gone)
+        if not self._file.scrub():
+            msg = f"{self.path}: others read in it all the while; do it again once they have ended"
+            raise InfrastructureError(msg)
+        return len(gone)
+
     def export(self, out: BinaryIO, secrets: Iterable[str] = ()) -> tuple[int, int]:
         """Write all replies whose requests are kept as lines of JSON, in the order of their keys.
 
@@ -451,6 +479,11 @@ class ResponseCache(BaseCache):
 
 def _read(value: str) -> Sequence[Generation]:
     return [_read_reply(written) for written in json.loads(value)]
+
+
+def _any_holds(holds: Callable[[JSON], bool], value: str, packed: bytes | None) -> bool:
+    prompt = "" if packed is None else _unpacked(packed).prompt
+    return holds(prompt) or holds(json.loads(value))
 
 
 def _insert(cursor: sqlite3.Cursor, key: str, value: str, packed: bytes) -> bool:

@@ -10,6 +10,7 @@
                           shard spent-<i>-of-<n>.sqlite, and so its responses
     <out>/runs/<run_id>/  spec.json, items.jsonl, events.jsonl, DONE.json; where its study wants
                           them, work/ (of items under way) and kept/ (files to look at)
+    <out>/erased.jsonl    what was erased here on request, where anything was
     <out>/report/         what is told of them; digests.json lists all it is and rests on
     <out>/store/          banks while runs are under way, where `chroma` keeps them; a cache
     <out>/shared/         what runs have in common, such as results of programs; a cache. Those of

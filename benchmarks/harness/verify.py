@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import RunDirectoryError
-from langgraft._core.files import atomic_write, read_bytes, whole_lines
+from langgraft._core.files import atomic_write, each_whole_line, read_bytes, whole_lines
 from langgraft._core.untrusted import load_yaml
 from langgraft.benchmarks.harness.log import (
     ANEW,
@@ -21,6 +21,7 @@ from langgraft.benchmarks.harness.log import (
     LogContent,
     PlanLog,
     fold_log,
+    read_checked,
     read_deltas,
     read_earlier,
     read_events,
@@ -34,6 +35,8 @@ from langgraft.memory.model import BankContent
 
 REPORT: Final = "report"
 """Folder of a run directory that holds the report."""
+ERASED: Final = "erased.jsonl"
+"""File of a run directory that says what was erased in it on request."""
 DIGESTS: Final = "digests.json"
 """File of the report that lists what it was made from, and all that it is."""
 INTEGRITY: Final = (
@@ -44,7 +47,7 @@ INTEGRITY: Final = (
 _DIRECTORY_FILES: Final = ("manifest.json", "plan.yaml", "runs.jsonl")
 _RUN_FILES: Final = ("spec.json", "items.jsonl", "events.jsonl", "DONE.json")
 _RUN_FOLDERS: Final = ("kept", WORK)
-_DRAFTS: Final = (".spec.json.tmp", ".DONE.json.tmp")
+_DRAFTS: Final = (".spec.json.tmp", ".DONE.json.tmp", ".items.jsonl.tmp", ".events.jsonl.tmp")
 """What a crash in the middle of writing a file leaves behind."""
 
 
@@ -57,6 +60,8 @@ class Finding:
     message: str
     interrupted: bool = False
     """Whether it is only what an interrupted run leaves behind, and no damage."""
+    on_request: bool = False
+    """Whether it is only that something was erased on request, which is no damage either."""
 
     def __str__(self) -> str:
         return (
@@ -75,7 +80,7 @@ def verify_directory(out: Path) -> list[Finding]:
     what it was made from is as the report's list of digests says.
 
     Returns:
-        What is wrong; empty when all is well.
+        What is wrong; empty when all is well. What was erased on request is named too.
 
     Raises:
         RunDirectoryError: `out` is not a run directory.
@@ -93,7 +98,8 @@ def require_intact(out: Path, otherwise: str) -> None:
     Raises:
         RunDirectoryError: `out` is not a run directory, or its log is damaged.
     """
-    damage = [finding for finding in _verify_log(out) if not finding.interrupted]
+    found = _verify_log(out)
+    damage = [finding for finding in found if not (finding.interrupted or finding.on_request)]
     if damage:
         first, others = damage[0], len(damage) - 1
         more = f" (and {others} more: see `langgraft verify`)" if others else ""
@@ -127,7 +133,12 @@ def _verify_log(out: Path) -> list[Finding]:
         if error.path == out:
             raise
         return [_finding(error)]
-    return [*verify_plan(log), *_verify_folders(log), *_verify_runs(log)]
+    return [
+        *verify_plan(log),
+        *_verify_folders(log),
+        *_verify_runs(log),
+        *_verify_erased(log),
+    ]
 
 
 def _verify_report(out: Path) -> Iterator[Finding]:
@@ -212,6 +223,59 @@ def verify_plan(log: PlanLog) -> Iterator[Finding]:
     rows = [run_to_json(run) for run in log.graph]
     if manifest.get("runs") != {"count": len(rows), "digest": digest(rows)}:
         yield Finding(log.path / "runs.jsonl", "does not hold the runs of the manifest")
+
+
+def read_erased(out: Path) -> list[dict[str, Any]]:
+    """Read what was erased in a run directory on request, the oldest first.
+
+    Of one, there is a line from when it was begun, of which `ended` is missing where none came after it.
+
+    Raises:
+        RunDirectoryError: A line is damaged.
+    """
+    path = out / ERASED
+    entries: list[dict[str, Any]] = []
+    for number, line in enumerate(each_whole_line(read_bytes(path) if path.exists() else b""), 1):
+        entry = read_checked(line)
+        if entry is None or not isinstance(entry.get("receipt"), int):
+            msg = f"line {number} is damaged: restore it; what was erased stays erased"
+            raise RunDirectoryError(msg, path=path)
+        if entries and entries[-1].get("ended") is None:
+            entries.pop()  # gone on with
+        entries.append(entry)
+    return entries
+
+
+def _verify_erased(log: PlanLog) -> Iterator[Finding]:
+    path = log.path / ERASED
+    try:
+        entries = read_erased(log.path)
+    except RunDirectoryError as error:
+        yield _finding(error)
+        return
+    for entry in entries:
+        receipt, lines = entry["receipt"], entry.get("ended")
+        if lines is None:
+            text = f"an erasure (receipt {receipt}) was cut short: erase again, and it is ended"
+            yield Finding(path, text)
+            continue
+        count = sum(len(each) for each in lines.values())
+        text = f"{count} lines of {len(lines)} runs were erased on request (receipt {receipt})"
+        yield Finding(path, text, on_request=True)
+    if entries and (last := entries[-1]).get("ended") is not None:
+        yield from _verify_rewritten(log, last.get("logs", {}))
+
+
+def _verify_rewritten(log: PlanLog, logs: Mapping[str, Any]) -> Iterator[Finding]:
+    """Check that logs begin as the last erasure left them."""
+    for run in log.graph:
+        if (told := logs.get(run.id)) is None:
+            continue
+        path = run_folder(log.path, run) / "items.jsonl"
+        lines = read_bytes(path).splitlines(keepends=True) if path.exists() else []
+        first = b"".join(lines[: told["items"]])
+        if hashlib.sha256(first).hexdigest() != told["sha256"]:
+            yield Finding(path, f"is not what the last erasure left (see {ERASED}); {REDO}")
 
 
 def _verify_folders(log: PlanLog) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
@@ -148,6 +148,11 @@ class CachedEmbedder(Embeddings):
             cached |= fresh
         return self._matrix(texts, role, cached)
 
+    @property
+    def cache(self) -> VectorCache:
+        """Where vectors are kept."""
+        return self._cache
+
     def share(self, rows: Mapping[str, Vector]) -> None:
         """Have vectors of documents that are cached in memory be rows that somebody keeps anyway.
 
@@ -262,6 +267,15 @@ class MemoryVectors:
             while len(self._vectors) > self.capacity:
                 del self._vectors[next(iter(self._vectors))]
 
+    def forget(self, texts: Iterable[str]) -> int:
+        """Delete the vectors of texts, whichever embedder they are of, and return how many there were."""
+        gone = {_text_digest(text) for text in texts}
+        with self._lock:
+            keys = [key for key in self._vectors if key[2] in gone]
+            for key in keys:
+                del self._vectors[key]
+            return len(keys)
+
     def share(self, rows: Mapping[VectorKey, Vector]) -> None:
         """Keep rows in the place of vectors that equal them; others are passed over."""
         with self._lock:
@@ -337,6 +351,26 @@ class SQLiteVectors:
         if rows:
             with self._file.transaction(write=True) as cursor:
                 cursor.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", rows)
+
+    def forget(self, texts: Iterable[str]) -> int:
+        """Delete the vectors of texts, whichever embedder they are of, and return how many there were.
+
+        Raises:
+            InputError: The file is damaged.
+            InfrastructureError: The file cannot be written now.
+        """
+        gone = [(_text_digest(text),) for text in texts]
+        with self._file.transaction(write=True) as cursor:
+            # A key begins with the embedder: this looks at all keys, once.
+            cursor.execute("CREATE TEMP TABLE IF NOT EXISTS forgotten (text TEXT PRIMARY KEY)")
+            cursor.execute("DELETE FROM forgotten")
+            cursor.executemany("INSERT OR IGNORE INTO forgotten VALUES (?)", gone)
+            cursor.execute("DELETE FROM vectors WHERE text IN (SELECT text FROM forgotten)")
+            return cursor.rowcount
+
+    def scrub(self) -> bool:
+        """Rewrite the file, so that nothing of what was deleted is left in it; see `SQLiteFile.scrub`."""
+        return self._file.scrub()
 
     def close(self) -> None:
         """Close the file; the next call opens it again."""

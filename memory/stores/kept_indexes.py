@@ -115,7 +115,7 @@ class ChangeLog(Protocol):
         ...
 
     def forget_deleted(self, prefix: Namespace) -> None:
-        """Keep no trace of records that were deleted under a prefix, under which there are none."""
+        """Keep no trace of records that were deleted under a prefix; its indexes are built anew."""
         ...
 
 

@@ -215,6 +215,18 @@ class SQLiteFileStore(BaseStore):
             cursor.executemany("REPLACE INTO erased VALUES (?, FALSE, ?)", places)
         self._file.checkpoint()
 
+    def scrub(self) -> bool:
+        """Rewrite the file, so that no byte of what was deleted is left in it or in SQLite's log.
+
+        Returns:
+            Whether the log is empty: not where another process still reads what was there before.
+
+        Raises:
+            InfrastructureError: The file cannot be used now.
+        """
+        self._check_open()
+        return self._file.scrub()
+
     def _pool(self) -> ThreadPoolExecutor:
         if self._threads is None or self._process != os.getpid():  # threads do not cross a fork
             self._threads = ThreadPoolExecutor(1, thread_name_prefix="langgraft-sqlite")

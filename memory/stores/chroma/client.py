@@ -2,9 +2,11 @@
 
 import inspect
 import json
+import sqlite3
+import struct
 import uuid
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from chromadb.api.client import Client
     from chromadb.config import Settings
 
+DATABASE: Final = "chroma.sqlite3"
+"""Chroma's file in its folder."""
+
 _PORTS = {"http": 8000, "https": 443}
 
 
@@ -36,6 +41,8 @@ class Connection:
         alone: Whether nobody else can write to it.
         close: Closes it and releases what was held for it.
         changes: What is written to it, where nobody else can.
+        scrub: Rewrites its file and returns the client of the file as it is then; `None` where the
+            file is not this process's own.
     """
 
     client: "ClientAPI"
@@ -43,6 +50,7 @@ class Connection:
     alone: bool
     close: Callable[[], None]
     changes: "FolderChanges | None" = None
+    scrub: "Callable[[], ClientAPI] | None" = None
 
 
 def open_folder(path: str | Path) -> Connection:
@@ -79,10 +87,21 @@ def open_folder(path: str | Path) -> Connection:
                 " (a lock file lies beside the folder)"
             )
             raise StorePathError(msg, path=folder) from error
-        client = _embedded(folder)
+        opened = [_embedded(folder)]
         stack.callback(changes.leave)
-        stack.callback(client.close)
-        return Connection(client, str(folder), True, stack.pop_all().close, changes)
+        stack.callback(blank_unused, folder)
+        stack.callback(lambda: opened[0].close())  # noqa: PLW0108  (the one there is then)
+
+        def scrub() -> "ClientAPI":
+            # Not beside Chroma: two SQLite libraries of a process undo each other's locks on a file.
+            opened[0].close()
+            try:
+                _scrub(folder / DATABASE)
+            finally:
+                opened[0] = _embedded(folder)
+            return opened[0]
+
+        return Connection(opened[0], str(folder), True, stack.pop_all().close, changes, scrub)
 
 
 def connect(url: str) -> Connection:
@@ -177,6 +196,51 @@ def _embedded(folder: Path) -> "Client":
         _forget(str(folder))
         msg = f"Chroma cannot open {folder}: {error}"
         raise InfrastructureError(msg) from error
+
+
+def _scrub(database: Path) -> None:
+    """Rewrite Chroma's database of what it holds, while nobody has it open.
+
+    Chroma logs each write with all of its metadata, and keeps what the index of vectors, which needs
+    none of it, has not saved yet. What the records themselves have taken in is taken out of that log.
+
+    Raises:
+        InfrastructureError: The file cannot be written.
+    """
+    try:
+        with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+            connection.execute(
+                "UPDATE embeddings_queue SET metadata = NULL WHERE seq_id <= (SELECT max_seq_id.seq_id"
+                " FROM max_seq_id JOIN segments ON segments.id = segment_id"
+                " WHERE scope = 'METADATA' AND topic LIKE '%' || collection)"
+            )
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    except sqlite3.Error as error:
+        msg = f"{database}: what was deleted cannot be overwritten: {error}; try again"
+        raise InfrastructureError(msg) from error
+
+
+_HEADER: Final = struct.Struct("<i4Q")
+"""Of an index of vectors: version, offset, room, count and size of its elements, and what follows."""
+_FLOAT: Final = 4
+
+
+def blank_unused(folder: Path) -> None:
+    """Overwrite the room in files of vectors that no vector takes; Chroma must not write meanwhile.
+
+    Chroma writes that room as it got it from the system, with what the process had in this memory
+    before: texts that were deleted long ago among it. It reads none of it.
+    """
+    for header in folder.glob("*/header.bin"):
+        with suppress(OSError, struct.error):
+            _, _, room, count, size = _HEADER.unpack_from(header.read_bytes())
+            for name, each in (("data_level0.bin", size), ("length.bin", _FLOAT)):
+                path = header.with_name(name)
+                if path.stat().st_size == room * each and count <= room:
+                    with path.open("r+b") as file:
+                        file.seek(count * each)
+                        file.write(bytes((room - count) * each))
 
 
 def _forget(identifier: str) -> None:

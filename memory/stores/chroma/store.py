@@ -28,7 +28,14 @@ from langgraph.store.base import (
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
-from langgraft.memory.stores.chroma.client import INDEXES, Connection, adopt, connect, open_folder
+from langgraft.memory.stores.chroma.client import (
+    INDEXES,
+    Connection,
+    adopt,
+    blank_unused,
+    connect,
+    open_folder,
+)
 from langgraft.memory.stores.chroma.rows import (
     Index,
     Matrix,
@@ -141,6 +148,7 @@ class ChromaStore(BaseStore):
 
     Attributes:
         alone: Whether nobody else can write to it.
+        where: Its folder or address.
     """
 
     @checked
@@ -156,6 +164,7 @@ class ChromaStore(BaseStore):
         self._stamp = 0
         self._closed = False
         self.alone = connection.alone
+        self.where = connection.where
         if connection.changes is not None:  # or others write unseen: it is no `ChangeLog` then
             folder = Path(connection.where) / INDEXES
             self.indexes = IndexFolder(folder / row_id(((), collection))[:16])
@@ -326,6 +335,27 @@ class ChromaStore(BaseStore):
         """Keep no trace of what was deleted under a prefix, beside what Chroma keeps; for `open` only."""
         assert self._connection.changes is not None
         self._connection.changes.forget(prefix)
+
+    def scrub(self) -> bool:
+        """Rewrite Chroma's file, so that no byte of what was deleted is left in it; batches wait meanwhile.
+
+        Returns:
+            Whether that was done: not on a server, nor through a client that somebody else made.
+
+        Raises:
+            InfrastructureError: The file cannot be written, or Chroma cannot open it again.
+        """
+        connection = self._connection
+        if connection.scrub is None:
+            return False
+        with self._lock:
+            self._check_open()
+            client = connection.scrub()
+            self._table = Table(client, self._table.name, connection.where, alone=True)
+            self._directory = Held(self._table, self._index)
+            self._directory.under(())  # the first read has Chroma write its files of vectors
+            blank_unused(Path(connection.where))
+        return True
 
     def _carry_out_waiting(self) -> None:
         """Carry out all batches that wait: to write many records costs little more than one.

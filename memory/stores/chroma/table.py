@@ -52,7 +52,7 @@ class Table:
             )
             raise SettingsError(msg)
         self.where = where
-        self._name = collection
+        self.name = collection
         self._alone = alone
         with self._errors("open"):
             self._rows = client.get_or_create_collection(
@@ -138,7 +138,7 @@ class Table:
             yield
         except Exception as error:
             msg = (
-                f"could not {doing} collection {self._name!r} of Chroma at {self.where}:"
+                f"could not {doing} collection {self.name!r} of Chroma at {self.where}:"
                 f" {error or type(error).__name__}"
             )
             raise InfrastructureError(msg) from error

@@ -95,6 +95,27 @@ class SQLiteFile:
             if self._connection is not None and self._process == os.getpid():
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
+    def scrub(self) -> bool:
+        """Rewrite the file of what it holds: nothing that was deleted is left in it or in its log.
+
+        Others may have it open; who writes waits meanwhile.
+
+        Returns:
+            Whether the log is empty: not where somebody still reads what was there before.
+
+        Raises:
+            InputError: The file is damaged.
+            InfrastructureError: It cannot be used now.
+        """
+        with self.transaction(write=False):  # opens it
+            pass
+        with self._lock, self._naming_the_file():
+            connection = self._connection
+            assert connection is not None
+            connection.execute("VACUUM")
+            busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return not busy
+
     @contextmanager
     def alone(self) -> Iterator[sqlite3.Cursor]:
         """Do everything in the block, or nothing, while nobody else has the file open; then shrink it.

@@ -275,15 +275,19 @@ def show_findings(directory: Path, *, as_json: bool) -> bool:
     """Show what is wrong with a directory; say whether anything is."""
     from langgraft.benchmarks.harness.verify import INTEGRITY, verify_directory  # noqa: PLC0415
 
-    findings = verify_directory(directory)
+    every = verify_directory(directory)
+    findings = [finding for finding in every if not finding.on_request]
+    asked = [finding for finding in every if finding.on_request]
     if as_json:
-        found: list[JSON] = [
-            {"path": str(finding.path), "message": finding.message} for finding in findings
-        ]
-        write_json({"findings": found, "scope": INTEGRITY})
+        found, erased = (
+            [{"path": str(each.path), "message": each.message} for each in listed]
+            for listed in (findings, asked)
+        )
+        told: dict[str, Any] = {"erased": erased} if erased else {}
+        write_json({"findings": found, **told, "scope": INTEGRITY})
     else:
-        for finding in findings:
+        for finding in every:
             say(str(finding))
-        told = f"{len(findings)} findings" if findings else "nothing wrong found"
-        say(f"{told}. {INTEGRITY}")
+        count = f"{len(findings)} findings" if findings else "nothing wrong found"
+        say(f"{count}. {INTEGRITY}")
     return bool(findings)

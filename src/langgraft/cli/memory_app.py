@@ -267,6 +267,118 @@ def clear(
     moving.clear(address, yes=yes, as_json=json)
 
 
+LedgerOption = Annotated[
+    Path,
+    typer.Option(help="The folder that erasures are written down in; made where it is missing."),
+]
+KeyOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="What receipts are signed with: a file of at least 16 bytes.",
+        show_default="the ledger's own",
+    ),
+]
+
+
+@app.command()
+def erase(
+    *,
+    ledger: LedgerOption,
+    item: Annotated[
+        str | None, typer.Option(help="Erase the item of this id.", show_default=False)
+    ] = None,
+    episode: Annotated[
+        str | None, typer.Option(help="Erase the episode of this id.", show_default=False)
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND:NAME",
+            help="Erase what follows from a source, such as tool:search.",
+            show_default=False,
+        ),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(help="Erase a user: NAMESPACE is then that of all.", show_default=False),
+    ] = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AGE",
+            help="Erase what is older: 90d, 12h; or a date, 2026-01-31.",
+            show_default=False,
+        ),
+    ] = None,
+    mention: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A phrase that gives it away in logs and caches; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    store: StoreOption = None,
+    provider: ProviderOption = None,
+    settings: SettingsOption = "",
+    namespace: NamespaceOption = None,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="A run directory to erase in; may be repeated."),
+    ] = None,
+    responses: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A cache of model replies; may be repeated."),
+    ] = None,
+    vectors: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A cache of vectors; may be repeated."),
+    ] = None,
+    checkpoints: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A SQLite file of LangGraph checkpoints."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Only end what a crash left under way.")
+    ] = False,
+    key: KeyOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Erase an item, episode, source, user, or what is old, wherever it was kept, and sign a receipt;
+    exit with 1 if something of it is left.
+    """  # noqa: D205
+    from langgraft.cli import memory_banks as banks  # noqa: PLC0415
+    from langgraft.cli import memory_erasing as erasing  # noqa: PLC0415
+
+    address = banks.Address(None, store, provider, settings, namespace)
+    asked = erasing.Asked(item, episode, source, user, older_than, mention or (), resume=resume)
+    where = erasing.Where(run or (), responses or (), vectors or (), checkpoints or ())
+    raise typer.Exit(int(not erasing.erase(address, asked, where, ledger, key, as_json=json)))
+
+
+@app.command()
+def receipts(
+    *,
+    ledger: LedgerOption,
+    covers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="Only those that cover this id or text.", show_default=False
+        ),
+    ] = None,
+    receipt: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A receipt that was kept elsewhere, to verify."),
+    ] = None,
+    key: KeyOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Verify the receipts of erasures and show them; exit with 1 if one is not as it was signed."""
+    from langgraft.cli import memory_erasing as erasing  # noqa: PLC0415
+
+    raise typer.Exit(int(not erasing.show_receipts(ledger, key, covers, receipt, as_json=json)))
+
+
 @app.command()
 def why(
     item: ItemArgument,
