@@ -9,9 +9,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
+
+import langgraft
+from langgraft.cli.app import app
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -61,7 +65,40 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 
     if not page.file.src_uri.startswith("source/"):
         markdown = LINK.sub(placed, markdown)
+    for marker, written in MADE.items():
+        if marker in markdown:
+            markdown = markdown.replace(marker, written())
     return FENCE.sub(lambda fence: f'```python title="{NEEDS[fence[1]]}"', markdown)
+
+
+def face() -> str:
+    """Return links to what `langgraft` exports."""
+    return ", ".join(f"[`{name}`][langgraft.{name}]" for name in sorted(langgraft.__all__, key=str.lower)) + "."
+
+
+def commands() -> str:
+    """Return the help of every command, as typer has it."""
+    return "\n".join(_command(typer.main.get_command(app), "langgraft"))
+
+
+def _command(command: Any, name: str) -> list[str]:
+    within = command.make_context(name, [], resilient_parsing=True)
+    lines = [] if name == "langgraft" else [f"## {name}" if name.count(" ") == 1 else f"### {name}", ""]
+    lines += [(command.help or "").replace("\n\n", "\n"), ""]
+    options = [record for each in command.params if (record := each.get_help_record(within))]
+    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    lines += [f"`{command.get_usage(within).removeprefix('Usage: ')}`", ""] if options or arguments else []
+    lines += ["| | |", "|---|---|"] if options else []
+    lines += [f"| `{left}` | {right} |".replace("\n", " ") for left, right in
+              ((left.replace("|", "\\|"), right.replace("|", "\\|")) for left, right in options)]
+    lines.append("")
+    for under, each in getattr(command, "commands", {}).items():
+        lines += _command(each, f"{name} {under}")
+    return lines
+
+
+MADE = {"<!-- commands -->": commands, "<!-- face -->": face}
+"""What stands in a page → what is written there when the site is built."""
 
 
 def _sources(page: Path) -> set[Path]:
