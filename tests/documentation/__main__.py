@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from chromium import FLAGS, NAMES
+
 from documentation.figures import FIGURES
 
 for name, draw in FIGURES.items():
@@ -17,6 +18,10 @@ if browser is None or not report.is_file():
     sys.stdout.write(f"docs/report.png stays: it takes Chromium, and {report} of `make demo`\n")
 else:
     with tempfile.TemporaryDirectory() as profile:
-        picture = ("--window-size=1000,1640", "--screenshot=docs/report.png", report.absolute().as_uri())
+        picture = (
+            "--window-size=1000,1640",
+            "--screenshot=docs/report.png",
+            report.absolute().as_uri(),
+        )
         command = [browser, *FLAGS, f"--user-data-dir={profile}", *picture]
         subprocess.run(command, check=True, capture_output=True)

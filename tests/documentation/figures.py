@@ -15,7 +15,9 @@ def _svg(width: int, height: int, title: str, parts: Sequence[str]) -> str:
         f"<title>{escape(title)}</title>\n"
         '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7"'
         f' orient="auto"><path d="M0 0L10 5L0 10z" fill="{LINE}"/></marker></defs>\n'
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n"
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
     )
 
 
@@ -38,9 +40,7 @@ def _box(x: float, y: float, width: float, height: float, fill: str = PALE) -> s
 def _line(x: float, y: float, to_x: float, to_y: float, *, tip: bool = True, color: str = LINE,
           width: float = 1.5) -> str:  # fmt: skip
     end = ' marker-end="url(#tip)"' if tip else ""
-    return (
-        f'<path d="M{x:g} {y:g}L{to_x:g} {to_y:g}" stroke="{color}" stroke-width="{width:g}" fill="none"{end}/>'
-    )
+    return f'<path d="M{x:g} {y:g}L{to_x:g} {to_y:g}" stroke="{color}" stroke-width="{width:g}" fill="none"{end}/>'
 
 
 def turn() -> str:
@@ -54,12 +54,14 @@ def turn() -> str:
         parts.append(_box(x, 30, 140, 62, MEMORY if name in {"recall", "remember"} else PALE))
         parts.append(_text(x + 70, 56, name, 16, anchor="middle", bold=True))
         parts.append(_text(x + 70, 78, said, 12, anchor="middle", color=QUIET))
-        if place < 4:  # noqa: PLR2004
+        if place < 4:
             parts.append(_line(x + 142, 61, x + 168, 61))
     parts += [
         _box(190, 160, 480, 56, MEMORY),
         _text(430, 184, "bank: items in a LangGraph store", 15, anchor="middle", bold=True),
-        _text(430, 204, "never in messages, checkpoints or streams", 12, anchor="middle", color=QUIET),
+        _text(
+            430, 204, "never in messages, checkpoints or streams", 12, anchor="middle", color=QUIET
+        ),
         _line(260, 160, 260, 94),
         _line(600, 94, 600, 160),
         _text(270, 132, "block of text and receipt", 12, color=QUIET),
@@ -95,7 +97,9 @@ def conditions() -> str:
         ]
         if place:
             parts.append(_line(480, y - 26, 480, y + 12))
-    return _svg(760, 330, "Conditions, from no memory to all there was, and what each step tells", parts)
+    return _svg(
+        760, 330, "Conditions, from no memory to all there was, and what each step tells", parts
+    )
 
 
 def verdicts() -> str:
@@ -121,7 +125,16 @@ def verdicts() -> str:
         ]
     parts += [_text(zero + step * unit, 250, f"{step:+d}" if step else "0", 12, anchor="middle", color=QUIET)
               for step in (-20, -10, 0, 10, 20, 30)]  # fmt: skip
-    parts.append(_text(zero + 5 * unit, 272, "difference against no memory, points", 12, anchor="middle", color=QUIET))
+    parts.append(
+        _text(
+            zero + 5 * unit,
+            272,
+            "difference against no memory, points",
+            12,
+            anchor="middle",
+            color=QUIET,
+        )
+    )
     return _svg(740, 286, "Five intervals, and the verdict of each", parts)
 
 

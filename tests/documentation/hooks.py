@@ -19,7 +19,11 @@ from langgraft.cli.app import app
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
-PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "README.md": "index.md"}
+PAGES = {
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "README.md": "index.md",
+}
 """Documents outside docs/ → the page of the site that has them, or stands for them."""
 LANGUAGES = {".py": "python", ".sh": "bash", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
 NEEDS = {
@@ -36,7 +40,9 @@ FENCE = re.compile(rf"^```python ({'|'.join(NEEDS)})$", re.MULTILINE)
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the documents that lie outside docs/, and the files that pages link to."""
     for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
-        files.append(File.generated(config, PAGES[name], content=(REPOSITORY / name).read_text("utf-8")))
+        files.append(
+            File.generated(config, PAGES[name], content=(REPOSITORY / name).read_text("utf-8"))
+        )
     for path in sorted({found for page in DOCS.rglob("*.md") for found in _sources(page)}):
         shown = path.relative_to(REPOSITORY)
         language = LANGUAGES.get(path.suffix, "text")
@@ -51,7 +57,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Point links to where files are on the site, and say in words what a block needs."""
     source = PAGES_BACK.get(page.file.src_uri)
     lies = REPOSITORY / source if source else DOCS / page.file.src_uri
-    here = os.path.dirname(page.file.src_uri)
+    here = Path(page.file.src_uri).parent
 
     def placed(link: re.Match[str]) -> str:
         path = Path(os.path.normpath(lies.parent / link[1]))
@@ -61,7 +67,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
             target = PAGES[outside]
         else:
             target = f"source/{outside}.md"
-        return f"]({os.path.relpath(target, here or '.')}{link[2] or ''})"
+        return f"]({os.path.relpath(target, here)}{link[2] or ''})"
 
     if not page.file.src_uri.startswith("source/"):
         markdown = LINK.sub(placed, markdown)
@@ -73,7 +79,12 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 
 def face() -> str:
     """Return links to what `langgraft` exports."""
-    return ", ".join(f"[`{name}`][langgraft.{name}]" for name in sorted(langgraft.__all__, key=str.lower)) + "."
+    return (
+        ", ".join(
+            f"[`{name}`][langgraft.{name}]" for name in sorted(langgraft.__all__, key=str.lower)
+        )
+        + "."
+    )
 
 
 def commands() -> str:
@@ -83,14 +94,24 @@ def commands() -> str:
 
 def _command(command: Any, name: str) -> list[str]:
     within = command.make_context(name, [], resilient_parsing=True)
-    lines = [] if name == "langgraft" else [f"## {name}" if name.count(" ") == 1 else f"### {name}", ""]
+    lines = (
+        [] if name == "langgraft" else [f"## {name}" if name.count(" ") == 1 else f"### {name}", ""]
+    )
     lines += [(command.help or "").replace("\n\n", "\n"), ""]
     options = [record for each in command.params if (record := each.get_help_record(within))]
     arguments = [each for each in command.params if each.param_type_name == "argument"]
-    lines += [f"`{command.get_usage(within).removeprefix('Usage: ')}`", ""] if options or arguments else []
+    lines += (
+        [f"`{command.get_usage(within).removeprefix('Usage: ')}`", ""]
+        if options or arguments
+        else []
+    )
     lines += ["| | |", "|---|---|"] if options else []
-    lines += [f"| `{left}` | {right} |".replace("\n", " ") for left, right in
-              ((left.replace("|", "\\|"), right.replace("|", "\\|")) for left, right in options)]
+    lines += [
+        f"| `{left}` | {right} |".replace("\n", " ")
+        for left, right in (
+            (left.replace("|", "\\|"), right.replace("|", "\\|")) for left, right in options
+        )
+    ]
     lines.append("")
     for under, each in getattr(command, "commands", {}).items():
         lines += _command(each, f"{name} {under}")
@@ -102,8 +123,15 @@ MADE = {"<!-- commands -->": commands, "<!-- face -->": face}
 
 
 def _sources(page: Path) -> set[Path]:
-    paths = {Path(os.path.normpath(page.parent / link[1])) for link in LINK.finditer(page.read_text("utf-8"))}
-    return {path for path in paths if not path.is_relative_to(DOCS) and path.is_file() and path.name not in PAGES}
+    paths = {
+        Path(os.path.normpath(page.parent / link[1]))
+        for link in LINK.finditer(page.read_text("utf-8"))
+    }
+    return {
+        path
+        for path in paths
+        if not path.is_relative_to(DOCS) and path.is_file() and path.name not in PAGES
+    }
 
 
 PAGES_BACK = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}

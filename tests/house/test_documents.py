@@ -177,7 +177,9 @@ def test_code_of_a_page_when_it_needs_a_chroma_server_runs_there(
 
 def commands(session: str) -> list[list[str]]:
     """Return the arguments of the `langgraft` commands of a session, `$` before each."""
-    return [shlex.split(line)[1:] for line in re.findall(r"^\$ (langgraft .*)$", session, re.MULTILINE)]
+    return [
+        shlex.split(line)[1:] for line in re.findall(r"^\$ (langgraft .*)$", session, re.MULTILINE)
+    ]
 
 
 @contextmanager
@@ -198,7 +200,9 @@ def test_tutorial_when_pasted_in_order_works(
     page: Path, tmp_path: Path, python: WarmPython
 ) -> None:
     """Blocks and commands of a lesson work one after another in one folder, which was empty."""
-    fenced = re.findall(r"^```(python|console)\n(.*?)^```", page.read_text(), re.M | re.S)
+    fenced = re.findall(
+        r"^```(python|console)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL
+    )
     with ExitStack() as served:
         port = "8000"
         for language, code in fenced:
