@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import griffe
 import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
@@ -135,3 +136,20 @@ def _sources(page: Path) -> set[Path]:
 
 
 PAGES_BACK = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
+
+
+class AlignedLists(griffe.Extension):
+    """Shows what modules align with blanks, a name and what it is a line, as it stands in the source."""
+
+    def on_module(self, *, mod: griffe.Module, **_: Any) -> None:
+        """Indent such lines: Markdown then leaves them alone."""
+        if mod.docstring is not None:
+            blocks = mod.docstring.value.split("\n\n")
+            mod.docstring.value = "\n\n".join(map(_aligned, blocks))
+
+
+def _aligned(block: str) -> str:
+    lines = block.splitlines()
+    if lines and all(re.match(r"(?:\S.*?)? {2,}\S", line) for line in lines):
+        return "\n".join(f"    {line}" for line in lines)
+    return block
