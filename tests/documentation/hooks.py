@@ -34,6 +34,7 @@ NEEDS = {
     "postgres": "needs PostgreSQL, told in DATABASE_URL",
     "chroma": "needs a Chroma server, told in CHROMA_URL",
 }
+SEARCH = 'data-md-component="search" role="dialog"'
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 FENCE = re.compile(rf"^```python ({'|'.join(NEEDS)})$", re.MULTILINE)
 
@@ -76,6 +77,11 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         if marker in markdown:
             markdown = markdown.replace(marker, written())
     return FENCE.sub(lambda fence: f'```python title="{NEEDS[fence[1]]}"', markdown)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the search, which the theme leaves without a name for screen readers."""
+    return output.replace(SEARCH, f'{SEARCH} aria-label="Search"')
 
 
 def face() -> str:
