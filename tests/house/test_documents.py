@@ -200,17 +200,13 @@ def test_tutorial_when_pasted_in_order_works(
     page: Path, tmp_path: Path, python: WarmPython
 ) -> None:
     """Blocks and commands of a lesson work one after another in one folder, which was empty."""
-    fenced = re.findall(
-        r"^```(python|console)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL
-    )
+    fenced = r"^```(python|console)\n(.*?)^```"
+    save_files(page, tmp_path)
     with ExitStack() as served:
         port = "8000"
-        for language, code in fenced:
+        for language, code in re.findall(fenced, page.read_text(), re.MULTILINE | re.DOTALL):
             if language == "python":
-                if named := NAMED.match(code):
-                    (tmp_path / named[1]).write_text(code)
                 python.run(code, tmp_path)
-                continue
             for arguments in commands(code):
                 if arguments[0] == "serve-simulated":
                     port = served.enter_context(serving(arguments, tmp_path))
