@@ -19,7 +19,7 @@ ALFWORLD_WHEELS ?=
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-mle demo-mle-chain alfworld demo-alfworld demo-transplant test test-all check lint format type acceptance architecture base-image boards prompts build clean links
+.PHONY: help demo demo-mle demo-mle-chain alfworld demo-alfworld demo-transplant test test-all check lint format type acceptance architecture base-image boards prompts docs figures build clean links
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -133,6 +133,13 @@ architecture: $(VENV)/.dev ## Draw the floors of docs/architecture.md anew, and 
 
 prompts: $(VENV)/.dev ## Write docs/prompts.md anew: what agents are told, beside what their originals tell
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m prompts_page
+
+docs: $(VENV)/.dev ## Build the documentation into build/site; a warning fails it
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "build/site/index.html"
+
+figures: $(VENV)/.dev ## Draw the figures of the documentation; after make demo its report's picture too (Chromium)
+	@PYTHONPATH=tests:tests/support $(BIN)/python -m documentation $(DEMO_OUT)
 
 base-image: $(VENV)/.dev ## Make a base image for the sandbox of this Python, where none can be pulled
 	@$(BIN)/python tests/support/base_image.py

@@ -60,7 +60,7 @@ class Transition:
 
 @runtime_checkable
 class TextEnvironment(Protocol):
-    """One episode of one task instance."""
+    """One episode of one task instance. `task` is that instance."""
 
     task: TextTask
     instructions: str

@@ -62,7 +62,10 @@ class _Part(BaseModel):
 
 
 class Provenance(_Part):
-    """Where a bank comes from, as far as the exporter knows; what is empty is not known."""
+    """Where a bank comes from, as far as the exporter knows; what is empty is not known.
+
+    `study` and `run` are the names that made it.
+    """
 
     study: str = ""
     run: str = ""
@@ -84,7 +87,7 @@ class Member(_Part):
 
 
 class Manifest(_Part):
-    """What a bundle says of itself."""
+    """What a bundle says of itself. `format` and `format_version` of the file; `provenance` of the bank."""
 
     format: Literal["langgraft-bundle"] = FORMAT
     format_version: Literal[1] = FORMAT_VERSION
@@ -103,7 +106,7 @@ class Manifest(_Part):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What was read from a bundle."""
+    """What was read from a bundle. Its `manifest` and `items`."""
 
     manifest: Manifest
     items: tuple[MemoryItem, ...]

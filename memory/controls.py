@@ -182,6 +182,8 @@ def empty_recall(query: str, context: RecallContext, budget: Budget) -> Recall:
 class Frozen(Control):
     """Files and manages nothing; recalls what the wrapped provider does, or nothing.
 
+    `recalls` is whether anything is recalled.
+
     The two arms of the marginal utility of retrieval (memory-transplants §4.5, gate G6): the same
     bank, with and without recall, and its digest the same after both.
 

@@ -134,7 +134,7 @@ class MemoryItem(BaseModel):
 class Question:
     """Something only a model can judge, asked by a provider and answered by a node.
 
-    `id` is the digest of everything the question shows. An answer given before the bank
+    `id` is the digest of everything the question on `episode_id` shows. An answer given before the bank
     moved therefore no longer fits, and the provider asks again (see
     `MemoryProvider.questions`).
     """
@@ -154,7 +154,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One judgment in answer to a question; a question may have several."""
+    """One judgment in answer to a question (`question_id`), and who judged (`by`); a question may have several."""
 
     question_id: str
     action: str
@@ -177,7 +177,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Proof of what was recalled; takes effect when an episode that carries it is filed, once."""
+    """Proof that at a `step` a `query` recalled `item_ids` with `scores`, of so many `tokens`; `id` names the recall. It takes effect when an episode that carries it is filed, once."""
 
     id: str
     query: str
@@ -210,8 +210,8 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn. The first step of an episode in a world has no thought and no action: its
-    observation is what the world showed before the agent did anything.
+    """One turn: `thought`, `action`, `observation`. The first step of an episode in a world has no thought and
+    no action: its observation is what the world showed before the agent did anything.
 
     A reply that held no action is a step too: its thought is the whole reply, and its observation
     what the agent was told of that.
@@ -264,7 +264,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """Advice distilled from an episode (continual-memory §3: an *insight*)."""
+    """Advice distilled from an episode (continual-memory §3: an *insight*): its `type`, and who drew it (`by`)."""
 
     text: str
     """The advice."""
@@ -278,7 +278,7 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class ErrorRecord:
-    """An error met on the way, and what removed it (mle-agent-memory §3.3).
+    """An `error` of a `package` met on the way, and the `fix` that removed it, told by whom (`by`) (mle-agent-memory §3.3).
 
     Raises:
         InputError: Nobody knows that `kind`.
@@ -298,7 +298,7 @@ class ErrorRecord:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One attempt at one task, complete. Injected memory is not part of it.
+    """One attempt at one task (`task_id`) of a `domain`, complete: `steps`, `outcome`, `lessons`, `errors`, `verdicts`. Injected memory is not part of it.
 
     Raises:
         InputError: The id is empty or holds a lone surrogate, a part is of another class, or a
@@ -474,7 +474,7 @@ def render_trajectory(steps: Sequence[Step], *, result: Result) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """A new item enters the bank."""
+    """A new `item` enters the bank."""
 
     item: MemoryItem
 
@@ -485,7 +485,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """An item leaves the bank, with its notes."""
+    """The item `id` leaves the bank for a `reason`, with its notes."""
 
     id: str
     reason: str
@@ -497,7 +497,7 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class Annotate:
-    """Notes about an item change: votes, uses, tier, whether it is verified.
+    """Notes about the item `id` change: votes, uses, tier, whether it is verified.
 
     Notes are what a provider derives or counts; they are never part of an item, are not
     exported, and start afresh where an item is imported.
@@ -518,7 +518,7 @@ class Annotate:
 
 @dataclass(frozen=True, slots=True)
 class SetState:
-    """A value of the provider's own bookkeeping changes."""
+    """A value of the provider's own bookkeeping changes, that of `key`."""
 
     key: str
     value: JSON
@@ -570,7 +570,7 @@ def change_from_json(value: Mapping[str, JSON]) -> Change:
 
 @dataclass(frozen=True, slots=True)
 class MemoryDelta:
-    """What one call changed in a bank, in order."""
+    """What one call changed in a bank: `changes`, in order."""
 
     changes: tuple[Change, ...] = ()
 
@@ -614,7 +614,7 @@ class MemoryDelta:
 
 @dataclass(slots=True)
 class BankContent:
-    """All that a bank holds: items by id, notes on them, and the provider's bookkeeping.
+    """All that a bank holds: `items` by id, `notes` on them, and the provider's bookkeeping (`state`).
 
     Built up by `fold`; compare two with `==` or by `digest`.
     """

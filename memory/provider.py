@@ -151,7 +151,7 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
             not part of the architecture: what is recalled does not depend on it.
 
     Attributes:
-        settings: The provider's settings.
+        settings: The provider's settings, of the class `settings_model`.
         namespace: The exact namespace of the bank's records, right below the one given.
         store: The store, with ranked search where the settings name a ranker.
 

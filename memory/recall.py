@@ -89,6 +89,8 @@ class Budget:
 class RecallContext:
     """Where the agent stands when it asks. Texts in a row are soon out of order: name the fields.
 
+    At the task `task_id` of a `domain`, in the attempt `episode_id`.
+
     Raises:
         SettingsError: A field has no name, or is of another kind, or `at` is no moment.
     """
@@ -216,7 +218,7 @@ def searched(search: Callable[[int], Program[Found]]) -> Program[Found]:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The answer to one `provide`."""
+    """The answer to one `provide`. `scores` go with the items, `receipt` names both."""
 
     items: tuple[MemoryItem, ...]
     """Best first, whatever the order in `text`."""

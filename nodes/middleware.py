@@ -125,7 +125,10 @@ class _AgentMemoryState(AgentState[Any]):
 
 
 class MemoryState(MessagesState):
-    """What a node is given that sends its model what memory recalled, beside what a subclass adds."""
+    """What a node is given that sends its model what memory recalled, beside what a subclass adds.
+
+    `langgraft_turns` is the middleware's own record of turns.
+    """
 
     langgraft_turns: NotRequired[list[TurnRecord]]
 
@@ -156,6 +159,8 @@ class _Shown:
 
 class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
     """Gives an agent memory: recalled when a turn begins, filed when it has ended.
+
+    `recall_node` and `remember_node` are its nodes for a graph of your own.
 
     A turn lasts from a question to the next one. Its name is made of the thread's id, the question's id
     and text, and the turn before: resumed after a crash or a pause it is the same turn, and is filed

@@ -55,6 +55,10 @@ class AgentInput(TypedDict, total=False):
 class AgentState(AgentInput, total=False):
     """State of one episode: small, and plain JSON throughout.
 
+    `domain` is the task's family; `thought`, `action` and `valid` are the last reply's as in
+    `StepState`; it is `done` when the world has ended or `max_rounds` replies are spent, and `reason`
+    says which.
+
     The world itself is not in it: `langgraft.nodes.text_world` holds that, and rebuilds it from
     the steps where it is missing.
     """
@@ -124,7 +128,12 @@ class AgentState(AgentInput, total=False):
 
 
 class AgentOutput(TypedDict, total=False):
-    """What an agent gives back."""
+    """What an agent gives back.
+
+    The attempt `episode_id` at `task_id`; `success`, `score`, `steps`, `reason`, `receipts`, `lessons`,
+    `reflection`, `compared_with`, `validation`, `dropped`, `verdicts`, `draft_verdicts`, `judging` and
+    `deltas` are as in `AgentState`.
+    """
 
     task_id: str
     episode_id: str

@@ -116,6 +116,10 @@ _TAKEN: Final = ("none", "rerun")
 class Experiment:
     """Whether memory helps an agent: the agent, its tasks, its score, and what is compared.
 
+    Beside what is said below: `conditions` are those played beside none and the memories (see
+    `Condition`), `temperature` that of a model by name, `title` heads the page, `seed` begins all
+    draws.
+
     Raises:
         InputError: Something given is wrong; the message names what and where. Nothing has been run.
     """

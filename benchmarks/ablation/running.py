@@ -75,7 +75,10 @@ all or nothing, planted gains were found in 79 % of 400 repeats at its own numbe
 
 @dataclass(frozen=True)
 class Ablation:
-    """What came of an ablation; `print` it, or open its `page`."""
+    """What came of an ablation; `print` it, or open its `page`.
+
+    `analysis` holds all numbers, `simulated` says whether rules played.
+    """
 
     out: Path
     """The run directory."""
@@ -215,7 +218,10 @@ class Ablation:
 
 @dataclass(frozen=True)
 class AblationPreview:
-    """What an ablation takes, and what it could find; nothing is sent for it."""
+    """What an ablation takes, and what it could find; nothing is sent for it.
+
+    `attempts` of the agent, and `notes`: what to mind, in words.
+    """
 
     attempts: int
     calls: int

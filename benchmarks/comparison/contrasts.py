@@ -84,7 +84,7 @@ def corrected(
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """One condition against the baseline."""
+    """One condition against the baseline. `condition` is its name, `verdict` what the difference came to."""
 
     condition: str
     success: Metric

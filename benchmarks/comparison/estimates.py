@@ -123,7 +123,10 @@ def _within(values: Matrix) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean or a mean difference, with what is known about it."""
+    """A mean or a mean difference, with what is known about it.
+
+    `value` rests on `n_items` and `n_replicates` (runs); `method` is how its interval came about.
+    """
 
     value: float
     low: float

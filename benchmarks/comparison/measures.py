@@ -40,7 +40,7 @@ than `FEWEST_RUNS`, which say next to nothing of how runs differ."""
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number of a run."""
+    """A number of a run. `name` in tables, `label` and `unit` on pages, printed with `digits` decimals."""
 
     name: str
     label: str
@@ -113,7 +113,11 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class MeasureContrast:
-    """The difference of a condition from the baseline, by one measure."""
+    """The difference of a condition from the baseline, by one measure.
+
+    Of a `condition` by a `measure`; so many outcomes were `planned`, and `in_family` says whether it is
+    corrected with the others.
+    """
 
     condition: str
     measure: Measure
@@ -176,7 +180,7 @@ class MeasureContrast:
 
 @dataclass(frozen=True)
 class Measured:
-    """One measure under all conditions of a study."""
+    """One measure under all conditions of a study. The `measure`, and the `roles` of the conditions."""
 
     measure: Measure
     values: Mapping[str, Mapping[Pair, float | None]]

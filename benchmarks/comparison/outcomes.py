@@ -34,7 +34,10 @@ COLUMNS: Final = ("item", "run", "condition", "outcome")
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A number with its interval and the outcomes it rests on."""
+    """A number with its interval and the outcomes it rests on.
+
+    `planned` counts the outcomes that there should be.
+    """
 
     estimate: Estimate | None
     """`None` where there is nothing to estimate, or too little to be worth printing."""
@@ -71,7 +74,7 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The mean of one value a run, with what is known of how runs differ."""
+    """The mean of one value a run, with what is known of how runs differ. `mean` is over all runs."""
 
     mean: float
     low: float

@@ -219,7 +219,10 @@ State: TypeAlias = Literal["passed", "failed", "open", "not applicable"]
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A check that a comparison must pass before its numbers are worth reading."""
+    """A check that a comparison must pass before its numbers are worth reading.
+
+    `name` stands first in its row.
+    """
 
     name: str
     state: State

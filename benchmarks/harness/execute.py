@@ -297,7 +297,11 @@ class Slots:
 
 @dataclass(frozen=True)
 class Execution:
-    """What all runs of a plan share while they are executed."""
+    """What all runs of a plan share while they are executed.
+
+    The `prepared` plan, the model of each run (`model_for`), who is told of `progress`, and the
+    `clock`.
+    """
 
     prepared: PreparedPlan[Any]
     out: Path

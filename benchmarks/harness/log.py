@@ -358,7 +358,7 @@ def _events(file: IO[bytes], path: Path) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """How far a run is."""
+    """How far a run is. Of the run `name` with the `id`; `planned` is how many items it has."""
 
     name: str
     id: str
@@ -422,6 +422,8 @@ def read_graph(out: Path) -> RunGraph:
 
 class PlanLog:
     """The log of a plan, finished or under way; reading never changes anything.
+
+    `graph` has the runs of the plan.
 
     Args:
         path: The run directory.

@@ -109,7 +109,10 @@ def package_versions(study: Study[PlanT], plan: PlanT) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class PreparedPlan(Generic[PlanT]):
-    """A plan with its runs and the manifest of all that decides their results."""
+    """A plan with its runs and the manifest of all that decides their results.
+
+    `study` and `plan` are those it was prepared from.
+    """
 
     study: Study[PlanT]
     plan: PlanT

@@ -29,7 +29,7 @@ EXIT_INTERRUPTED = 130
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """How one run ended."""
+    """How one run ended. `name` is the run's, `status` how it stands, `planned` how many items it has."""
 
     name: str
     status: RunStatus
@@ -42,7 +42,7 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PlanOutcome:
-    """How a plan ended; what is not done is done by running the plan again."""
+    """How a plan ended; what is not done is done by running the plan again. `runs` tells of each run."""
 
     runs: tuple[RunOutcome, ...]
     interrupted: bool = False
@@ -82,7 +82,7 @@ ProgressMode: TypeAlias = Literal["auto", "bar", "plain", "json", "none"]
 
 @dataclass(frozen=True, slots=True)
 class ProgressEvent:
-    """One thing that happened."""
+    """One thing that happened. `kind` says what."""
 
     kind: EventKind
     run: str

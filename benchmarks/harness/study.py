@@ -200,7 +200,7 @@ class BankPlace:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One stream of items: everything that decides what the stream does, and nothing else."""
+    """One stream of items of a `study`: everything that decides what the stream does, and nothing else."""
 
     study: str
     name: str
@@ -284,7 +284,7 @@ PlanT = TypeVar("PlanT", bound=Plan)
 
 
 class Study(ABC, Generic[PlanT]):
-    """One kind of experiment."""
+    """One kind of experiment: its `name` in plans, and `plan_model`, which says what a plan may hold."""
 
     name: str
     plan_model: type[PlanT]
@@ -466,7 +466,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report that was written, and its findings short enough for a terminal."""
+    """A report that was written, and its findings short enough for a terminal: `title`, `columns`, `rows`."""
 
     page: Path
     """The page to open."""
@@ -516,7 +516,7 @@ def is_simulated(plan: Plan, log: PlanLogReader) -> bool:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run with its id, which covers everything the run depends on, sources included."""
+    """A run (`spec`) with its `id`, which covers everything the run depends on, sources included."""
 
     spec: RunSpec
     id: str
@@ -541,7 +541,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class RunGraph:
-    """The runs of a plan, in the order of the plan; made by `build_graph`."""
+    """The `runs` of a plan, in the order of the plan; made by `build_graph`."""
 
     runs: tuple[PlannedRun, ...]
 

@@ -53,7 +53,7 @@ _DRAFTS: Final = (".spec.json.tmp", ".DONE.json.tmp", ".items.jsonl.tmp", ".even
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as the harness leaves it."""
+    """Something that is not as the harness leaves it. `message` is a line that says what, and where."""
 
     path: Path
     """The file or folder."""

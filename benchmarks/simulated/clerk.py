@@ -106,7 +106,10 @@ class _Example:
 
 
 class SimulatedClerk(SimulatedChatModel):
-    """Serves customers by looking records up, and by following a recalled trajectory; see the module."""
+    """Serves customers by looking records up, and by following a recalled trajectory; see the module.
+
+    `model_name` is what logs call it.
+    """
 
     model_name: str = MODEL_NAME
 

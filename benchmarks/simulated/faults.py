@@ -65,7 +65,7 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens to one call."""
+    """What happens to one call. `kind` is what goes wrong."""
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
 
@@ -122,6 +122,8 @@ FaultPlan: TypeAlias = "Sequence[Fault | None] | Callable[[int], Fault | None]"
 
 class FaultScript(Settings):
     """Which calls meet which fault: a `FaultPlan`, the same whenever it is asked.
+
+    `faults` are tried in their order.
 
         script = FaultScript(seed=7, faults=(Fault(FaultKind.RESET, rate=0.05),))
         async with serve(model, faults=script) as server: ...

@@ -70,7 +70,10 @@ class Arm:
 
 @dataclass(frozen=True)
 class TransplantTrial:
-    """A transplant, and whether it helped; `print` says it in plain sentences."""
+    """A transplant, and whether it helped; `print` says it in plain sentences.
+
+    `arms` has what each was and came to.
+    """
 
     transplant: Transplant
     """What was kept, dropped and derived anew."""

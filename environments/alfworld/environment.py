@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 class AlfworldEnvironment:
     """A household game, seen and played as text.
 
+    `task` is the game as a task of a text world, `instructions` how it is played.
+
         world = AlfworldEnvironment(game)
         print(world.reset().observation)
         transition = world.step("go to fridge 1")

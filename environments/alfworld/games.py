@@ -33,7 +33,10 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_]{1,80}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """One `game.tw-pddl`, read and checked; nothing of TextWorld is needed to hold it."""
+    """One `game.tw-pddl`, read and checked; nothing of TextWorld is needed to hold it.
+
+    `dialect` is how its release wants commands.
+    """
 
     name: str
     """What task ids call it: the trial's folder name, or the seed of a generated game."""

@@ -44,6 +44,8 @@ _UNKNOWN = "The action is not recognized. Please check valid actions."
 class BabyAIEnvironment:
     """An instance of a BabyAI level, seen and played as text.
 
+    `task` is the level as a task of a text world, `instructions` how it is played.
+
         world = BabyAIEnvironment("BabyAI-ActionObjDoor-v0", seed=17)
         print(world.reset().observation)
         transition = world.step("go to grey closed door 1")

@@ -141,7 +141,7 @@ _FOLDERS: Final[Mapping[str, bytes]] = {"working/.keep": b"", "submission/.keep"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came of a program for a competition."""
+    """What came of a program for a competition. `result` is what the sandbox saw."""
 
     result: ExecutionResult
     submission: bytes | None

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # pandas comes with an extra
     import pandas as pd
 
 Modality = Literal["tabular", "image", "text", "audio"]
+"""What the data of a competition are."""
 
 MetricGroup = Literal[
     "classification",
@@ -54,7 +55,10 @@ class Values(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """A metric by name, the function that computes it, and what that refuses."""
+    """A metric by name, the function that computes it, and what that refuses.
+
+    `name` of the metric, `grade` computes it, `values` says what it takes.
+    """
 
     name: str
     grade: GradeFunction
@@ -77,7 +81,12 @@ class Checksums(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Competition:
-    """A competition in MLE-bench's layout: `<data>/<id>/{raw,prepared/public,prepared/private}`."""
+    """A competition in MLE-bench's layout: `<data>/<id>/{raw,prepared/public,prepared/private}`.
+
+    `id` is its folder, `name` its title, `modality` what its data are; `grader` scores a submission
+    against `answers`; `raw_dir` holds what the data are prepared from, and `gold_submission` is a
+    perfect one, where there is one.
+    """
 
     id: str
     name: str

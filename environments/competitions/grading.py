@@ -31,7 +31,13 @@ _log: Final = logging.getLogger(__name__)
 
 
 class CompetitionReport(BaseModel):
-    """What a submission earned: the fields, in their order, that `mlebench grade` writes."""
+    """What a submission earned: the fields, in their order, that `mlebench grade` writes.
+
+    Of the file `submission_path` for `competition_id`, at `created_at`. Scores that earn something:
+    `gold_threshold`, `silver_threshold`, `bronze_threshold`, `median_threshold`; what was earned:
+    `any_medal`, of which one of `gold_medal`, `silver_medal`, `bronze_medal`, and `above_median`.
+    `is_lower_better` is the metric's direction.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -57,7 +63,13 @@ class CompetitionReport(BaseModel):
 
 
 class GradingReport(BaseModel):
-    """Totals over submissions, and the report of each."""
+    """Totals over submissions, and the report of each.
+
+    `total_runs` counts submissions, `total_runs_with_submissions` those whose file is there,
+    `total_valid_submissions` those with a score, `total_medals`, `total_gold_medals`,
+    `total_silver_medals`, `total_bronze_medals` and `total_above_median` what they earned;
+    `competition_reports` has each.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -22,6 +22,7 @@ from typing import Final, Literal, SupportsFloat
 from langgraft._core.errors import CompetitionError
 
 Medal = Literal["gold", "silver", "bronze"]
+"""What a submission can earn."""
 
 DECIMALS: Final = 5
 """Scores are rounded to so many before they are compared, as MLE-bench does."""
@@ -29,7 +30,11 @@ DECIMALS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """The scores that earn medals, and the median of the board."""
+    """The scores that earn medals, and the median of the board.
+
+    `gold`, `silver` and `bronze` are the worst scores that earn them, `median` is the board's, of so
+    many `teams`; `lower_is_better` is the metric's direction.
+    """
 
     gold: float
     silver: float
@@ -52,7 +57,10 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A competition's leaderboard: every team's score, or only what they come down to."""
+    """A competition's leaderboard: every team's score, or only what they come down to.
+
+    `thresholds` are the scores that it comes down to.
+    """
 
     thresholds: Thresholds
     scores: tuple[float, ...] | None = None

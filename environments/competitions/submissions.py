@@ -39,7 +39,10 @@ _ALONE: Final = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """Whether a submission is like the sample submission. Safe to show to an agent."""
+    """Whether a submission is like the sample submission. Safe to show to an agent.
+
+    `valid` where there is no reason against it.
+    """
 
     valid: bool
     reasons: tuple[str, ...] = ()

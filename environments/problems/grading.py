@@ -232,7 +232,7 @@ _START_SECONDS: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What came of grading a reply."""
+    """What came of grading a reply. `correct`: the answers are the same."""
 
     correct: bool
     answer: str

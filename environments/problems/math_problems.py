@@ -18,7 +18,7 @@ _MOST_BYTES: Final = 16 * MOST_BYTES
 
 @dataclass(frozen=True, slots=True)
 class MathProblem:
-    """A problem with its answer."""
+    """A problem with its answer. `text` is what is asked, `subject` the field as MATH names it."""
 
     id: str
     """Its `unique_id`, or its place in the folders or the file."""

@@ -49,6 +49,8 @@ _FILE: Final = Layout(
 class CachedSandbox(Sandbox):
     """A sandbox over another, with every result in a file before anybody sees it.
 
+    `limits` are those of the sandbox below, `cache` holds the results.
+
     A run that is killed and resumed with the same file sees the same results, durations
     included, and so ends as if it had never been killed. Whatever a program did is kept:
     exceptions, timeouts and memory that ran out too, since asking again until it goes well

@@ -12,7 +12,10 @@ from langgraft._core.arguments import Settings
 
 @dataclass(frozen=True, slots=True)
 class PythonProgram:
-    """Python source, run as the main module of a fresh interpreter."""
+    """Python source, run as the main module of a fresh interpreter.
+
+    `code` is run with `arguments` on its command line.
+    """
 
     code: str
     name: str = "program.py"
@@ -33,7 +36,10 @@ Program = PythonProgram | Command
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A program with all that decides what it does: what an execution is cached by."""
+    """A program with all that decides what it does: what an execution is cached by.
+
+    `program` is what runs.
+    """
 
     program: Program
     files: Mapping[str, bytes | Path] = field(default_factory=dict)
@@ -102,7 +108,7 @@ OUTPUT_TAIL: Final = 2500
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One line of a traceback."""
+    """One line of a traceback. `function` at a `line` of a `file`."""
 
     file: str
     line: int
@@ -126,6 +132,9 @@ class ProgramError:
 @dataclass(frozen=True, slots=True)
 class ExecutionResult:
     """What a program did, as the sandbox saw it.
+
+    `stderr` is what it wrote there, `stopped` why it was ended from outside, `error` the exception that
+    ended it; `None`: not so.
 
     Output and files are the program's own word. How it ended (`timed_out`, `oom`, `signal`) is
     not: that is told by what watches it.

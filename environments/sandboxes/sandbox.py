@@ -109,7 +109,10 @@ class Kernel(Protocol):
 
 @runtime_checkable
 class Sandbox(Closing, Protocol):
-    """Runs programs that nobody has read, one place for each."""
+    """Runs programs that nobody has read, one place for each.
+
+    `limits` are those of programs whose job names none.
+    """
 
     limits: Limits
 

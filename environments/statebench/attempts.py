@@ -28,7 +28,7 @@ User: TypeAlias = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool, and what came of it."""
+    """A call of a tool, and what came of it. `name`, `arguments` and `result`, as the benchmark has them."""
 
     name: str
     arguments: Mapping[str, JSON]
@@ -37,7 +37,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one side said; an assistant called tools before it spoke."""
+    """What one side said; an assistant called tools before it spoke.
+
+    `role` is the speaker, `text` what was said, `calls` what was called before.
+    """
 
     role: Literal["system", "user", "assistant"]
     text: str

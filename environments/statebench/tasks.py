@@ -14,6 +14,7 @@ from langgraft.environments.statebench.attempts import Attempt, Score, ToolCall,
 from langgraft.environments.statebench.release import Code, find, import_code, read_json
 
 Split: TypeAlias = Literal["train", "test"]
+"""What tasks are for."""
 
 SPLITS: Final[tuple[Split, ...]] = ("train", "test")
 MOST_TASKS: Final = 10_000
@@ -26,7 +27,10 @@ _NAME: Final = re.compile(r"[\w-]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task: what an agent is given, and what only its score sees."""
+    """A task: what an agent is given, and what only its score sees.
+
+    `domain` is the workflow, `split` what the task is for.
+    """
 
     id: str
     """`<domain>/<the benchmark's name>`."""
@@ -58,7 +62,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What came of executing recorded calls of tools again, each against a fresh database."""
+    """What came of executing recorded calls of tools again, each against a fresh database.
+
+    `calls` counts them.
+    """
 
     calls: int
     different: tuple[str, ...]
@@ -67,7 +74,10 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """What a language model did at a task for training, as the benchmark recorded it."""
+    """What a language model did at a task for training, as the benchmark recorded it.
+
+    `turns` are what was said and called at the `task`.
+    """
 
     task: Task
     turns: tuple[Turn, ...]

@@ -71,7 +71,7 @@ CREATE TABLE refunds (id INTEGER PRIMARY KEY, order_id INTEGER REFERENCES orders
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """What a company takes for granted, and no schema tells."""
+    """What a company takes for granted, and no schema tells. `name` stands in task ids."""
 
     name: str
     cents: int
@@ -97,6 +97,7 @@ SHOP: Final = Company(
     deleted_out=True,
     test_accounts="@test.invalid",
 )
+"""A company in euro cents and pieces, with test accounts that do not count."""
 OUTLET: Final = Company(
     name="outlet",
     cents=1,
@@ -111,7 +112,7 @@ OUTLET: Final = Company(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the database says to a query."""
+    """What the database says to a query. `rows` are its result; none where it failed."""
 
     rows: tuple[Row, ...] = ()
     error: str = ""

@@ -41,7 +41,10 @@ EACH: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A convention that a query disregards, as a reviewer puts it; it tells a rule, and no result."""
+    """A convention that a query disregards, as a reviewer puts it; it tells a rule, and no result.
+
+    `table` is the one it is about.
+    """
 
     table: str
     wrong: str
@@ -52,7 +55,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class SQLTask:
-    """A question about a database."""
+    """A question about a database. `question` is in words, of a `kind`, in a `split`."""
 
     id: str
     """`<company>/<kind>/<number>`."""

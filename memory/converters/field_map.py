@@ -68,6 +68,8 @@ class FieldSource(BaseModel):
 class FieldMap(BaseModel):
     """Which field of a `MemoryItem` comes from where; `order_index` is the row's, from 0.
 
+    `id`, `text`, `type`, `source_domain`, `episode_id`, `task_id` and `key` are the item's fields.
+
     ```yaml
     id: [memory_id, experience_id]      # the first of the two that is there
     text: content

@@ -39,6 +39,8 @@ class Embedder(Protocol):
 class EmbeddingRequest:
     """Texts that somebody needs the vectors of, and must not wait for while holding a lock.
 
+    `embedder` makes them, for texts in a `role`: query or document.
+
     It is an effect (`langgraft._core.effects`).
     """
 

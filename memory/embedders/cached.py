@@ -233,6 +233,8 @@ def _text_digest(text: str) -> str:
 class MemoryVectors:
     """Keep the most recently used vectors in memory.
 
+    `on_disk` is false: they go with the process.
+
     Args:
         capacity: How many; 100,000 vectors of 384 numbers take about 150 MB, those of documents
             together with the index that has them.
@@ -310,6 +312,8 @@ _NUMBER: Final = np.dtype("<f4")
 
 class SQLiteVectors:
     """Keep vectors in a file, as little-endian float32.
+
+    `on_disk` is true: they outlive the process.
 
     Any number of threads and processes may share it. A vector is on disk once `put` returns, and
     a process that is killed in between leaves the file as it was.

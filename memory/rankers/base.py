@@ -33,7 +33,7 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One ranked document."""
+    """One ranked document. `id` is its document's."""
 
     id: DocumentId
     score: float

@@ -64,7 +64,7 @@ class TreeInput(TypedDict, total=False):
 
 
 class TreeOutput(TypedDict, total=False):
-    """What a tree search gives back."""
+    """What a tree search gives back. `episode_id` names the search, and `done` says that it has ended."""
 
     episode_id: str
     journal: str
@@ -111,6 +111,8 @@ class BegunSearch(Begun, total=False):
 
 class TreeState(TreeOutput, total=False):
     """State of a tree search: plain JSON, of the same size at every step.
+
+    `seed` decides all draws of the search that has `begun`.
 
     Each key costs a hundred bytes or so in each checkpoint, so there are few.
     """
@@ -196,7 +198,11 @@ def sample_name(state: BranchState) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class TreePrompts(PromptSet):
-    """The prompts of a tree search, each with the placeholders that it may have."""
+    """The prompts of a tree search, each with the placeholders that it may have.
+
+    `draft`, `improve`, `debug` and `merge` ask for a program, `review` for what came of it, `diagnose`
+    for what went wrong.
+    """
 
     draft: Prompt = prompt_field("tree_draft", "task attempts memory rules data")
     improve: Prompt = prompt_field("tree_improve", "task attempts code memory rules")
@@ -224,6 +230,9 @@ class TreePrompts(PromptSet):
 @dataclass(frozen=True, slots=True)
 class CurrentTreePrompts(TreePrompts):
     """Prompts that ask and tell more than AIDE's, after what AIRA found (arXiv:2507.02554).
+
+    `draft`, `improve` and `debug` in the place of the others; `improve_complexity` is what becomes
+    `$complexity` of an improvement.
 
     The more there is already, the more elaborate the next idea is to be; an improvement is shown
     what its parent reached and how long it ran, a repair how its parent came about.

@@ -40,7 +40,12 @@ _SELDOM: Final = ("partner_id",)
 
 
 class JournalNode(BaseModel):
-    """One program of a run."""
+    """One program of a run.
+
+    `code` with the name `id`, written as number `step` out of `parent_id` (`None`: a draft); `is_buggy`
+    where it gave nothing of use; `exc_value` is what its exception says; `timed_out` and `oom` say what
+    ended it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -101,7 +106,7 @@ class JournalNode(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """One run, its programs in the order of their steps."""
+    """One run, its programs in the order of their steps. `nodes` are the programs."""
 
     run: str
     """Name of the run: that of its file."""
@@ -156,7 +161,7 @@ def _encodable(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search so far, as its chain has it."""
+    """A search so far, as its chain has it. `run` names it, `task` is its competition."""
 
     reference: str
     """Of its last record; nothing before the first one."""

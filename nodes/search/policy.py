@@ -22,7 +22,10 @@ from langgraft.nodes.search.journal import Journal, JournalNode, Stage
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """A program that is to be written, or is being written."""
+    """A program that is to be written, or is being written.
+
+    `stage` says whether it is a draft, a repair or an improvement.
+    """
 
     stage: Stage
     parent_id: str | None = None

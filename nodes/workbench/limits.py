@@ -44,6 +44,8 @@ class RunLimits:
 class TokenPrices:
     """What a model costs, in dollars per million tokens.
 
+    `prompt` for what is sent, `completion` for what is replied.
+
     Raises:
         SettingsError: A price is no number, or below 0.
     """

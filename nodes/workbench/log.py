@@ -94,7 +94,10 @@ class _Event(BaseModel):
 
 
 class Action(_Event):
-    """Something done: by the agent a step, by others what it reads."""
+    """Something done: by the agent a step, by others what it reads.
+
+    `kind` tells it from an observation, `arguments` are those of the tool.
+    """
 
     kind: Literal["action"] = "action"
     name: Text = Field(min_length=1)
@@ -107,7 +110,11 @@ class Action(_Event):
 
 
 class Observation(_Event):
-    """What came of an action."""
+    """What came of an action.
+
+    `kind` tells it from an action, `source` is who speaks; of a program: `exit_code`, and whether it
+    was `timed_out` or ran out of memory (`oom`).
+    """
 
     kind: Literal["observation"] = "observation"
     source: Source = "environment"
@@ -139,6 +146,7 @@ class Observation(_Event):
 
 
 Event: TypeAlias = Annotated[Action | Observation, Field(discriminator="kind")]
+"""A line of the log."""
 
 
 __all__ = ["EventLog", "append_events", "log_lines", "read_log"]
@@ -238,7 +246,12 @@ _LOGS: Final = RecordChain(
 
 
 class StepRecord(BaseModel):
-    """One action of the agent and what came of it."""
+    """One action of the agent and what came of it.
+
+    `thought` came before it, `output` after. It `failed` by its `exit_code` or its exception
+    (`exc_type`, `exc_value`), or was ended (`timed_out`, `oom`). `metric` is the score it printed,
+    `submission` the state of the file it left, `recalled_kinds` what memory had recalled.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -19,7 +19,7 @@ class RunInput(TypedDict, total=False):
 
 
 class RunOutput(TypedDict, total=False):
-    """What a run gives back."""
+    """What a run gives back. `episode_id` names the run, and `done` says that it has ended."""
 
     episode_id: str
     log: str
@@ -47,7 +47,10 @@ class Spent(TypedDict):
 
 
 class RunState(RunOutput, total=False):
-    """State of a run."""
+    """State of a run.
+
+    `seed` decides all draws of the run that has `begun`; `spent` counts against its limits.
+    """
 
     seed: int
     begun: Begun

@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
@@ -23,8 +25,10 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [
     REPOSITORY / "README.md",
     REPOSITORY / "CONTRIBUTING.md",
-    *sorted((REPOSITORY / "docs").glob("*.md")),
+    *sorted((REPOSITORY / "docs").rglob("*.md")),
 ]
+TUTORIALS = sorted((REPOSITORY / "docs" / "tutorials").glob("*-*.md"))
+NAMED = re.compile(r"# (\w+\.(?:py|yaml))\n")
 GUIDE = REPOSITORY / "docs" / "your-own-provider.md"
 WORLD_GUIDE = REPOSITORY / "docs" / "your-own-world.md"
 
@@ -38,7 +42,7 @@ def blocks(page: Path, language: str) -> list[str]:
 def save_files(page: Path, folder: Path) -> None:
     """Write the blocks of a page that begin with the name of a file: `# my_memory.py`."""
     for code in (*blocks(page, "python"), *blocks(page, "yaml")):
-        if named := re.match(r"# (\w+\.(?:py|yaml))\n", code):
+        if named := NAMED.match(code):
             (folder / named[1]).write_text(code)
 
 
@@ -171,6 +175,46 @@ def test_code_of_a_page_when_it_needs_a_chroma_server_runs_there(
         python.run(told("CHROMA_URL", url, code), tmp_path)
 
 
+def commands(session: str) -> list[list[str]]:
+    """Return the arguments of the `langgraft` commands of a session, `$` before each."""
+    return [
+        shlex.split(line)[1:] for line in re.findall(r"^\$ (langgraft .*)$", session, re.MULTILINE)
+    ]
+
+
+@contextmanager
+def serving(arguments: list[str], folder: Path) -> Iterator[str]:
+    """Serve simulated models as a page says, on a free port; yield the port."""
+    free = ["0" if each == "8000" else each for each in arguments]
+    command = [sys.executable, "-m", "langgraft", *free, "--json"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield re.findall(r":(\d+)/v1", server.stdout.readline())[0]
+        server.terminate()
+        server.stdout.read()
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_tutorial_when_pasted_in_order_works(
+    page: Path, tmp_path: Path, python: WarmPython
+) -> None:
+    """Blocks and commands of a lesson work one after another in one folder, which was empty."""
+    fenced = r"^```(python|console)\n(.*?)^```"
+    save_files(page, tmp_path)
+    with ExitStack() as served:
+        port = "8000"
+        for language, code in re.findall(fenced, page.read_text(), re.MULTILINE | re.DOTALL):
+            if language == "python":
+                python.run(code, tmp_path)
+            for arguments in commands(code):
+                if arguments[0] == "serve-simulated":
+                    port = served.enter_context(serving(arguments, tmp_path))
+                else:
+                    there = [each.replace(":8000/", f":{port}/") for each in arguments]
+                    langgraft(python, tmp_path, *there)
+
+
 def test_provider_of_the_guide_when_counted_has_thirty_lines() -> None:
     """The guide keeps the promise of its title."""
     code = blocks(GUIDE, "python")[0]
@@ -258,11 +302,12 @@ def test_files_a_page_names_when_looked_for_are_there(page: Path) -> None:
             assert (REPOSITORY / name).exists(), name
 
 
-def test_readme_when_it_names_plans_names_those_that_ship() -> None:
-    """Plan names in the commands exist."""
-    text = (REPOSITORY / "README.md").read_text()
-    named = set(re.findall(r"langgraft (?:run|preview) (\S+)", text))
-    assert named <= set(shipped_plans())
+def test_pages_when_they_name_plans_name_those_that_ship() -> None:
+    """Plan names in the commands exist; what has a dot is a file of the reader's."""
+    text = "".join(page.read_text() for page in PAGES)
+    named = re.findall(r"^(?:\$ )?langgraft (?:run|preview) ([\w-]+)(?=\s)", text, re.MULTILINE)
+    assert set(named) <= set(shipped_plans())
+    assert len(named) >= 10
 
 
 def test_schema_of_a_memory_item_when_published_is_the_one_in_force() -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # listing runs needs none of it
     from langgraft.nodes.search.policy import SearchPolicy
 
 AgentName: TypeAlias = Literal["tree", "chain", "mlab"]
+"""The agents that plans of competitions name."""
 PolicyName: TypeAlias = Literal["greedy", "uct", "evolution"]
 
 

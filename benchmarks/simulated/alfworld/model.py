@@ -343,6 +343,8 @@ MIMICRY = 0.8
 class SimulatedALFWorld(WorldLearner):
     """A rule-based learner that plays ALFWorld. It is not a language model.
 
+    `model_name` is what logs call it.
+
         model = SimulatedALFWorld(seed=42, mimicry=0.4)
         agent = build_react_agent(model, environment=ALFWorld(), memory=memory)
 

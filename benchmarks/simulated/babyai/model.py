@@ -245,6 +245,8 @@ MODEL_NAME = "simulated-babyai"
 class SimulatedBabyAI(WorldLearner):
     """A rule-based learner that plays BabyAI in words. It is not a language model.
 
+    `model_name` is what logs call it.
+
         model = SimulatedBabyAI(seed=42)
         agent = build_react_agent(model, environment=BabyAI(), memory=memory)
 

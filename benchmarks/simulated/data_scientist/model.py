@@ -44,6 +44,8 @@ _AT_A_LOSS: Final = (
 class SimulatedDataScientist(SimulatedChatModel):
     """A rule-based writer of machine-learning programs. It is not a language model.
 
+    `model_name` is what logs call it.
+
         model = SimulatedDataScientist(seed=42)
         agent = build_tree_agent(model, competition=…, sandbox=…, memory=memory)
 

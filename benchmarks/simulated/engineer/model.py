@@ -30,6 +30,8 @@ MODEL_NAME = "simulated-engineer"
 class SimulatedEngineer(SimulatedChatModel):
     """A rule-based engineer that works step by step. It is not a language model.
 
+    `model_name` is what logs call it.
+
         model = SimulatedEngineer(seed=42)
         agent = build_chain_agent(model, competition=…, sandbox=…, memory=memory)
 

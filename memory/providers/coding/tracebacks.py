@@ -20,7 +20,7 @@ _READ: Final = 4 * LONGEST_ERROR
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One line of a stack."""
+    """One line of a stack. A `line` of a `file`; `None` where it is not told."""
 
     file: str
     line: int | None
@@ -32,7 +32,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An exception as a traceback tells it."""
+    """An exception as a traceback tells it. `message` is what the exception says."""
 
     exception: str
     """The class as printed, with its module: `lightgbm.basic.LightGBMError`."""

@@ -114,6 +114,8 @@ class _Call:
 class ChromaStore(BaseStore):
     """Keep records in Chroma: in a folder of this process's own, on a server, or by a client of yours.
 
+    `indexes` is the folder where rankers keep theirs, if there is one.
+
     ```python
     with ChromaStore.open("memories") as store:
         store.put(("ada",), "m1", {"text": "the red door opens with the red key"})

@@ -172,6 +172,7 @@ INMEMORY_DEFECTS: Final[Sequence[Defect]] = (
         ("test_search_when_the_prefix_is_a_list_does_as_with_a_tuple",),
     ),
 )
+"""Where LangGraph's `InMemoryStore` departs from the reference, and why."""
 
 
 def inmemory_departures() -> Mapping[str, str]:

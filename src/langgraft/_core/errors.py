@@ -106,7 +106,10 @@ class SandboxUnavailableError(InputError):
 
 
 class CompetitionError(InputError):
-    """A competition's files or data are not what their format asks for, or are not there."""
+    """A competition's files or data are not what their format asks for, or are not there.
+
+    `path` is where, if that is known.
+    """
 
     def __init__(self, message: str, *, path: Path | None = None) -> None:
         super().__init__(message if path is None else f"{path}: {message}")
