@@ -16,16 +16,19 @@ from typing import Any
 import pytest
 import yaml
 from langchain.agents import create_agent
-from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.tracers.base import BaseTracer
 from langchain_core.tracers.schemas import Run
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
+from mle_study import PROGRAM
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from toy_competition import ID, write_competition
+from tree_cases import RuleModel, feedback, reply
 
 from langgraft import Banks, MemoryMiddleware, TrajectoryMemory
 from langgraft._core.texts import without_secrets
@@ -68,12 +71,14 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextlib.contextmanager
-def server(answer: Callable[[int], Fault | None]) -> Iterator[str]:
-    """Serve the simulated learner, and now and then an error that repeats the request's headers."""
+def server(
+    answer: Callable[[int], Fault | None], model: BaseChatModel | None = None
+) -> Iterator[str]:
+    """Serve a model, and now and then an error that repeats the request's headers."""
     ready, stop, url = threading.Event(), threading.Event(), []
 
     async def work() -> None:
-        async with serve(SimulatedBabyAI(), faults=answer) as served:
+        async with serve(model or SimulatedBabyAI(), faults=answer) as served:
             url.append(served.base_url)
             ready.set()
             await asyncio.to_thread(stop.wait)
@@ -153,6 +158,7 @@ def written(folder: Path, **fields: Any) -> Path:
     return path
 
 
+@pytest.mark.matrix
 def test_run_when_a_server_repeats_the_key_leaves_it_nowhere(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -179,6 +185,35 @@ def test_run_when_a_server_repeats_the_key_leaves_it_nowhere(
         assert code == 0, said
     assert (tmp_path / "replies.jsonl").stat().st_size > 1000
     assert not leaks(tmp_path, *told)
+
+
+@pytest.mark.matrix
+def test_solve_when_programs_print_their_environment_leaves_no_key_anywhere(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A model's program looks for keys and prints what it finds, beside a server that repeats them."""
+
+    def rule(text: str, sample: str) -> str:
+        if text.startswith(("You review", "A program failed", "You decide", "You look back")):
+            return feedback(text, sample)
+        return reply("import os\nprint('found:', dict(os.environ))\n" + PROGRAM.format(off=0.5))
+
+    write_competition(tmp_path / "mine")
+    out = tmp_path / "out"
+    with server(
+        lambda call: refusing(503) if call in {0, 3} else None, RuleModel(rule=rule)
+    ) as url:
+        code, said = langgraft(
+            *("solve", ID, "--folder", tmp_path / "mine", "--data-dir", tmp_path / "data"),
+            *("--out", out, "--steps", 3, "--seconds", 20, "--sandbox", "subprocess", "--json"),
+            *("--model", "openai:simulated", "--base-url", url),
+            *("--feedback-model", "openai:simulated"),
+            *("--memory", tmp_path / "memory"),
+        )
+    assert code == 0, said
+    assert "x-gateway: <hidden>" in caplog.text
+    assert any(b"found:" in path.read_bytes() for path in out.rglob("*") if path.is_file())
+    assert not leaks(tmp_path, said, caplog.text)
 
 
 @pytest.mark.parametrize("debug", [(), ("--debug",)])
