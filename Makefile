@@ -17,9 +17,11 @@ IDS ?=
 # A folder with wheels of what installing ALFWorld would compile, where there is one.
 ALFWORLD_WHEELS ?=
 PYTEST_ARGS ?=
+# Such as --ignore-vuln ID, of what nothing can be done about.
+AUDIT_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-mle demo-mle-chain alfworld demo-alfworld demo-transplant test test-all check lint format type acceptance architecture base-image boards prompts docs figures build clean links
+.PHONY: help demo demo-mle demo-mle-chain alfworld demo-alfworld demo-transplant test test-all check lint format type acceptance architecture base-image boards prompts docs figures build bare compat audit release-check clean links
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -122,7 +124,7 @@ format: $(VENV)/.dev ## Format the code
 type: $(VENV)/.dev ## Check types
 	@$(BIN)/mypy
 
-check: lint type test ## Lint, types and the tests of `make test`
+check: lint type test audit ## Lint, types, the tests of `make test`, and known vulnerabilities
 
 acceptance: $(VENV)/.dev ## Measure every promise (REDUCED=1: small; ONLY=word, SKIP=word: groups by title)
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m acceptance --out "$(ACCEPTANCE_OUT)" \
@@ -147,8 +149,34 @@ base-image: $(VENV)/.dev ## Make a base image for the sandbox of this Python, wh
 boards: $(VENV)/.dev ## Make the leaderboards of the competitions that ship anew (IDS: which)
 	@PYTHONPATH=tests $(BIN)/python -m boards $(IDS)
 
+# What tries and describes a release: uv, pip-audit, CycloneDX's list of what is installed.
+$(VENV)/.release: $(VENV)/.dev
+ifdef UV
+	@$(UV) pip install --quiet --python $(BIN)/python --group release
+else
+	@$(BIN)/python -m pip install --quiet --group release
+endif
+	@touch $@
+
+# Files in the wheel are dated as the commit is: who builds it again from there gets the same bytes.
+build: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 build: $(VENV)/.dev ## Build wheel and sdist into dist/
+	@rm -rf dist
 	@$(BIN)/python -m build --outdir dist
+
+RELEASE = PYTHONPATH=tests $(BIN)/python -m release
+
+bare: $(VENV)/.release build ## Use the built wheel alone, on Python 3.11 to 3.13, and list what it brings
+	@$(RELEASE) bare dist
+
+compat: $(VENV)/.release ## Narrow tests on the oldest and on the newest LangGraph and LangChain
+	@$(RELEASE) compat
+
+audit: $(VENV)/.release ## Known vulnerabilities of what is installed (AUDIT_ARGS: more of pip-audit's)
+	@$(RELEASE) audit $(AUDIT_ARGS)
+
+release-check: $(VENV)/.release ## Do version, changelog and citation agree with TAG?
+	@$(RELEASE) agree "$(TAG)"
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

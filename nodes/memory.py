@@ -6,6 +6,7 @@ memory's answer it keeps: `nodes/turns.py` for messages, `nodes/search/` and `no
 agents whose programs and logs are kept by reference.
 """
 
+import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -24,6 +25,7 @@ from opentelemetry.trace import Span, Status, StatusCode
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.effects import Call, Program
+from langgraft._core.texts import without_secrets
 from langgraft.memory.bank import bank_namespace
 from langgraft.memory.facts import Fact
 from langgraft.memory.model import (
@@ -77,16 +79,25 @@ def traced(
         told = outputs(result)
         _describe(span, told)
     except Exception as error:
-        span.record_exception(error)
+        shown = _without_secrets(error)
+        span.record_exception(shown)
         span.set_status(Status(StatusCode.ERROR, type(error).__name__))
         if run is not None:
-            yield Call(run.on_chain_error, run.on_chain_error, error)  # async where the run is
+            yield Call(run.on_chain_error, run.on_chain_error, shown)  # async where the run is
         raise
     finally:
         span.end()
     if run is not None:
         yield Call(run.on_chain_end, run.on_chain_end, told)
     return result
+
+
+def _without_secrets(error: Exception) -> Exception:
+    """Return what traces are shown of an error, which they keep with its message, traceback and causes."""
+    told = "".join(traceback.format_exception(error))
+    if without_secrets(told) == told:
+        return error
+    return RuntimeError(f"{type(error).__name__}: {without_secrets(str(error))}")
 
 
 def _begin_run(name: str, inputs: Mapping[str, Any]) -> Any:

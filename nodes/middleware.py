@@ -44,7 +44,7 @@ from typing_extensions import TypedDict, override
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft._core.errors import InputError, SettingsError
-from langgraft._core.texts import Prompt
+from langgraft._core.texts import Prompt, without_secrets
 from langgraft.memory.banks import Banks
 from langgraft.memory.model import Episode, Outcome
 from langgraft.memory.provider import MemoryProvider
@@ -574,7 +574,9 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
     ) -> None:
         self._filings.miss((memory.namespace, record["episode"]["id"]), memory, record)
         logger.warning(
-            "A turn was not filed, a later one files it (%s: %s)", type(error).__name__, error
+            "A turn was not filed, a later one files it (%s: %s)",
+            type(error).__name__,
+            without_secrets(str(error)),
         )
 
 

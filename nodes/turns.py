@@ -18,7 +18,7 @@ from langgraft._core.arguments import check_argument
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.effects import Call, Program
 from langgraft._core.errors import BankConflictError, InputError, SettingsError
-from langgraft._core.texts import Prompt
+from langgraft._core.texts import Prompt, without_secrets
 from langgraft.memory.model import (
     Episode,
     Lesson,
@@ -252,7 +252,10 @@ def fault_of_memory(logger: logging.Logger, on_error: str, what: str, error: Exc
     if on_error == "raise" or isinstance(error, GraphBubbleUp):
         raise error
     logger.warning(
-        "Memory failed, the agent goes on: %s (%s: %s)", what, type(error).__name__, error
+        "Memory failed, the agent goes on: %s (%s: %s)",
+        what,
+        type(error).__name__,
+        without_secrets(str(error)),
     )
 
 

@@ -17,7 +17,7 @@ from langchain_core.exceptions import ContextOverflowError, ModelError
 from pydantic import ValidationError
 
 from langgraft._core.errors import BudgetExceededError, causes
-from langgraft._core.texts import in_a_line
+from langgraft._core.texts import in_a_line, without_secrets
 
 
 class FailureKind(StrEnum):
@@ -56,6 +56,8 @@ class Failure:
 
 TOLD: Final = 300
 """Characters that are told of what a provider said."""
+_READ: Final = 8 * TOLD
+"""Characters that are looked at for it: twice as many as can be shown, so that no key is cut in two unseen."""
 
 
 class RefusedReplyError(Exception):
@@ -97,8 +99,8 @@ def classify(error: BaseException, *, now: float) -> Failure:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the message of an exception in one printable line of at most `TOLD` characters."""
-    return in_a_line(str(error), TOLD) or type(error).__name__
+    """Return the message of an exception in one printable line of at most `TOLD` characters, without keys."""
+    return in_a_line(without_secrets(str(error)[:_READ]), TOLD) or type(error).__name__
 
 
 # Errors that clients raise, while parsing, about a reply that came back as it should.
@@ -192,7 +194,7 @@ def reported(problem: object) -> Failure:
     code, message = None, problem
     if isinstance(problem, Mapping):
         code, message = problem.get("code") or problem.get("type"), problem.get("message")
-    detail = in_a_line(str(message or problem), TOLD)
+    detail = in_a_line(without_secrets(str(message or problem)[:_READ]), TOLD)
     status = code
     if isinstance(code, str):
         digits = code.isascii() and code.isdigit()

@@ -18,9 +18,9 @@ from langgraph.store.memory import InMemoryStore
 from typing_extensions import override
 
 from langgraft._core.errors import InfrastructureError, PlanError, SettingsError
-from langgraft._core.texts import in_a_line
 from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.execute import in_thread
+from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.models import make_model, shared_by, silence
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
@@ -198,7 +198,7 @@ class CountedEmbeddings(Embeddings):
         except SettingsError:
             raise
         except Exception as error:  # clients have classes of their own
-            msg = f"embedder {self._name!r} failed: {in_a_line(str(error), 300)}"
+            msg = f"embedder {self._name!r} failed: {one_line(error)}"
             raise InfrastructureError(msg) from error
         for meter in current_meters():
             meter.count_embedded(len(texts), sum(map(len, texts)))

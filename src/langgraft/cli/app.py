@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from langgraft._core.errors import InputError, LanggraftError, MissingExtraError
-from langgraft._core.texts import printable
+from langgraft._core.texts import printable, without_secrets
 from langgraft.cli.groups import DataDirOption, FolderOption, JsonOption, cache_app, sandbox_app
 from langgraft.cli.groups import app as competitions_app
 from langgraft.cli.memory_app import app as memory_app
@@ -689,13 +689,14 @@ def _end_at_once() -> None:
 
 class _Printable(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return printable(super().format(record))
+        return printable(without_secrets(super().format(record)))
 
 
 def _told(error: Exception) -> str:
     """Return what is said of an error: a line, or all there is; nothing in it steers a terminal."""
     if _debug:
-        return "\n".join(map(printable, "".join(traceback.format_exception(error)).split("\n")))
+        told = without_secrets("".join(traceback.format_exception(error)))
+        return "\n".join(map(printable, told.split("\n")))
     if isinstance(error, RecursionError):
         return "langgraft: what was read is nested too deeply; --debug shows where"
     # The harness's own notes say where; LangGraph's say in which of its tasks.

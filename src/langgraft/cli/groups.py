@@ -3,13 +3,13 @@ moved and bounded). Everything heavy is imported inside a command, so that help 
 """  # noqa: D205
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from langgraft._core.errors import InputError
+from langgraft._core.texts import secrets_of
 
 if TYPE_CHECKING:
     from langgraft.benchmarks.harness.cache import ResponseCache
@@ -307,17 +307,3 @@ def _opened(place: Path, mode: str, most_bytes: int | None = None) -> "ResponseC
     from langgraft.benchmarks.harness.models import kept_replies  # noqa: PLC0415
 
     return ResponseCache(kept_replies(place), mode, most_bytes=most_bytes or MOST_KEPT)
-
-
-def secrets_of(environment: Mapping[str, str]) -> list[str]:
-    """Return the values of variables whose names say that they are secrets."""
-    ends = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
-    return [
-        value
-        for name, value in environment.items()
-        if name.upper().endswith(ends) and len(value) >= _SECRET_CHARACTERS
-    ]
-
-
-_SECRET_CHARACTERS: Final = 8
-"""Shorter ones are `none`, `test` and the like."""

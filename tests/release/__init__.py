@@ -1,0 +1,1 @@
+"""What is done before a release: `make bare`, `make compat`, `make audit`."""
