@@ -71,7 +71,7 @@ def in_turns(
         asks: By name. The first question is asked of each beforehand, and does not count.
         questions: What to ask.
         rounds: How often.
-        seconds: Of wall time, after which one that is slow is asked no more: it then has figures
+        seconds: Of CPU, after which one that is slow is asked no more: it then has figures
             of the first questions alone, of three at least.
     """
     for ask in asks.values():
@@ -84,7 +84,7 @@ def in_turns(
                 if spent[name] > seconds and len(best[name]) >= _FEWEST:
                     continue
                 took = _both_clocks(partial(ask, question))
-                spent[name] += took[1]
+                spent[name] += took[0]
                 before = best[name].get(i, (math.inf, math.inf))
                 best[name][i] = min(before[0], took[0]), min(before[1], took[1])
     return {
