@@ -1,6 +1,7 @@
 """All that `langgraft bench` measures: topics of sections, each in one run with its floor and its peers."""
 
 import importlib.util
+import logging
 import os
 import platform
 import resource
@@ -24,6 +25,7 @@ from langgraft.benchmarks.performance.contenders import (
     INSTALL,
     Contender,
     Memory,
+    Who,
     contenders,
     drop_schema,
 )
@@ -35,7 +37,6 @@ from langgraft.benchmarks.performance.dense_search import (
 from langgraft.benchmarks.performance.lexical_search import (
     bank,
     changing_over_bm25s,
-    documents,
     first_recall_of_process,
     opening_over_building,
     recall_opened_over_built,
@@ -60,7 +61,9 @@ from langgraft.benchmarks.performance.sandboxes import (
 from langgraft.benchmarks.performance.searching import Row, Section, sections
 from langgraft.benchmarks.performance.timing import Compared, Times, alone
 from langgraft.benchmarks.reporting.pages import check_extra
+from langgraft.memory import MemoryProvider
 from langgraft.memory.providers import TrajectoryMemory
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -110,8 +113,22 @@ def machine() -> dict[str, str]:
 
 
 _VERSIONS: Final = (
-    *("langgraph", "langchain", "langchain-core", "numpy", "chromadb", "bm25s", "langmem", "mem0ai"),
-    *("qdrant-client", "sqlite-vec", "langgraph-checkpoint-sqlite", "langgraph-checkpoint-postgres"),
+    *(
+        "langgraph",
+        "langchain",
+        "langchain-core",
+        "numpy",
+        "chromadb",
+        "bm25s",
+        "langmem",
+        "mem0ai",
+    ),
+    *(
+        "qdrant-client",
+        "sqlite-vec",
+        "langgraph-checkpoint-sqlite",
+        "langgraph-checkpoint-postgres",
+    ),
     *("alfworld", "textworld", "docker"),
 )
 
@@ -126,9 +143,7 @@ def _imports(_: Setting) -> Iterator[Section]:
     code: Mapping[str, str] = {
         "floor: Python itself": "pass",
         "langgraft": "import langgraft",
-        "langgraft, with what adds memory": (
-            "from langgraft import open_memory; from langgraft.nodes import add_memory"
-        ),
+        "langgraft, with what adds memory": "from langgraft import add_memory, open_memory",
         "langgraft --help": "",
         "langchain.agents": "import langchain.agents",
         "langgraph.graph": "import langgraph.graph",
@@ -145,12 +160,13 @@ def _imports(_: Setting) -> Iterator[Section]:
             command = ["-c", text] if text else ["-m", "langgraft", "--help"]
             there[name] = partial(_process_seconds, [sys.executable, "-W", "ignore", *command])
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in there}
-    for _ in range(5):
+    for _round in range(5):
         for name, run in there.items():
             taken[name].append(run())
     for name, times in taken.items():
-        who = "floor" if name.startswith("floor") else "peer"
-        who = "langgraft" if name.startswith("langgraft") else who
+        who: Who = "floor" if name.startswith("floor") else "peer"
+        if name.startswith("langgraft"):
+            who = "langgraft"
         columns = tuple(tuple(each * 1e3 for each in column) for column in zip(*times, strict=True))
         found.rows.append(Row(name, who, Times(*columns)))
     yield found
@@ -219,6 +235,7 @@ _TURNS: Final = (
 
 
 def _measure_turns(size: int, folder: Path) -> tuple[list[Row], dict[str, str]]:
+    logging.disable(logging.WARNING)
     embeddings, missing = DrawnEmbeddings(size), {}
     peers: dict[str, Memory] = {}
     known: dict[str, Contender] = {each.name: each for each in contenders("vectors")}
@@ -240,7 +257,9 @@ def _measure_turns(size: int, folder: Path) -> tuple[list[Row], dict[str, str]]:
             for start in range(0, size, 1_000):
                 numbers = range(start, min(start + 1_000, size))
                 peers[name].write([(str(number), str(number)) for number in numbers])
-        ours = {"langgraft MemoryMiddleware over InMemoryStore": _filled(InMemoryStore(), size)}
+        ours: dict[str, MemoryProvider[Any]] = {
+            "langgraft MemoryMiddleware over InMemoryStore": _filled(InMemoryStore(), size)
+        }
         file = langgraft.open_memory(folder / "memory.sqlite")
         opened.callback(file.close)
         file.restore(bank(size))
@@ -286,7 +305,12 @@ _FLOORS: Final[Sequence[tuple[str, str, Callable[[int], Compared], int]]] = (
     ("take in an episode", "`InMemoryStore.put` of its text", take_in_over_put, 1_000),
     ("recall", "a search of its ranker's index", recall_over_ranker, 1_000),
     ("first recall of a process, index kept", "without the index", first_recall_of_process, 10_000),
-    ("first recall of a provider, index kept", "without the index", recall_opened_over_built, 10_000),
+    (
+        "first recall of a provider, index kept",
+        "without the index",
+        recall_opened_over_built,
+        10_000,
+    ),
     ("first search of a store, index kept", "building the index", opening_over_building, 100_000),
     ("BM25, add and search", "bm25s built anew and asked", changing_over_bm25s, 100_000),
     ("dense, a filter that passes 5 %", "Chroma's query", filtered_over_chroma, 10_000),
@@ -305,7 +329,9 @@ def _harness(_: Setting) -> Iterator[Section]:
         more_is_better=True,
     )
     for count in (16, 64):
-        found.rows.append(Row("floor: ideal, in this process", "floor", _once([count / SECONDS]), count))
+        found.rows.append(
+            Row("floor: ideal, in this process", "floor", _once([count / SECONDS]), count)
+        )
         reached = calls_in_process(count) * count / SECONDS
         found.rows.append(Row("langgraft, in this process", "langgraft", _once([reached]), count))
     for count in (16, 64):

@@ -69,6 +69,8 @@ class Contender:
     ranks: Ranking
     durable: bool = False
     """What was written is on disk when `write` returns."""
+    saved: bool = False
+    """It is on disk when the memory is closed."""
     exact: bool = True
     """A search looks at everything; else it may miss some of the best ten."""
     searches: bool = True
@@ -79,6 +81,11 @@ class Contender:
     """It works in another process, too, whose CPU time is not seen."""
     needs: tuple[str, ...] = ()
     """Modules."""
+
+    @property
+    def reopens(self) -> bool:
+        """Whether it can be opened again."""
+        return self.durable or self.saved
 
     def lacking(self) -> str:
         """Say what is missing to measure it; nothing, if it can be."""
@@ -147,7 +154,7 @@ def _sqlite_store(ranks: Ranking, folder: Path, embeddings: DrawnEmbeddings) -> 
     )
     opened = ExitStack()
     opened.callback(connection.close)
-    index = _index(ranks, embeddings)
+    index: Any = _index(ranks, embeddings)
     # It reads `text_fields` where its documentation, and the other stores, have `fields`.
     store = SqliteStore(connection, index=index and {**index, "text_fields": index["fields"]})
     store.setup()
@@ -196,7 +203,7 @@ class LangMem:
     """The two tools of langmem, over LangGraph's store in memory with its vectors."""
 
     def __init__(self, _: Path, embeddings: DrawnEmbeddings) -> None:
-        import langmem  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415  (a peer)
+        import langmem  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: PLC0415  (a peer)
 
         config: Any = {"dims": DIMENSIONS, "embed": embeddings, "fields": ["content"]}
         store = InMemoryStore(index=config)
@@ -226,7 +233,7 @@ class Mem0:
     def __init__(self, folder: Path, embeddings: DrawnEmbeddings) -> None:
         os.environ["MEM0_TELEMETRY"] = "False"
         os.environ["MEM0_DIR"] = str(folder)
-        import mem0  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415  (a peer)
+        import mem0  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: PLC0415  (a peer)
         from langchain_core.language_models.fake_chat_models import (  # noqa: PLC0415
             FakeListChatModel,
         )
@@ -383,7 +390,7 @@ class SqliteVec:
     """The table of vectors that sqlite-vec brings to SQLite: exact, by one scan."""
 
     def __init__(self, folder: Path, embeddings: DrawnEmbeddings) -> None:
-        import sqlite_vec  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415  (a peer)
+        import sqlite_vec  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: PLC0415  (a peer)
 
         self._embeddings = embeddings
         self._connection: Any = _safe(_extensible().connect(str(folder / "vectors.sqlite")))
@@ -403,7 +410,10 @@ class SqliteVec:
         with self._connection:
             self._connection.executemany(
                 "INSERT INTO bank VALUES (?, ?, ?)",
-                [(key, row.tobytes(), text) for (key, text), row in zip(records, vectors, strict=True)],
+                [
+                    (key, row.tobytes(), text)
+                    for (key, text), row in zip(records, vectors, strict=True)
+                ],
             )
 
     def search(self, query: str) -> list[str]:
@@ -449,10 +459,10 @@ class _Appended:
         self._folder = folder
         self._records: list[Record] = []
         self._file = (folder / "records.jsonl").open("ab")
-        self._loaded = (folder / "keys.json").exists()
-        self._keys: list[str] = []
+        self._loaded = (folder / "keys.npy").exists()
+        self._keys: NDArray[np.str_] = np.array([], dtype=str)
         if self._loaded:
-            self._keys = json.loads((folder / "keys.json").read_text())
+            self._keys = _mapped(folder / "keys.npy")
 
     def write(self, records: Sequence[Record]) -> None:
         """Append and sync."""
@@ -467,17 +477,18 @@ class _Appended:
         """Rank what was there at the first search."""
         if not self._loaded:
             self._loaded = True
-            self._keys = [key for key, _ in self._records]
+            self._keys = np.array([key for key, _ in self._records])
             self._build([text for _, text in self._records])
         scores = self._scores(query)
         found = np.argpartition(scores, -min(LIMIT, scores.size))[-LIMIT:]
-        return [self._keys[i] for i in found[np.argsort(-scores[found])]]
+        best: list[str] = self._keys[found[np.argsort(-scores[found])]].tolist()
+        return best
 
     def close(self) -> None:
         """Save what is searched."""
         self._file.close()
-        if not (self._folder / "keys.json").exists():
-            (self._folder / "keys.json").write_text(json.dumps(self._keys))
+        if self._loaded and not (self._folder / "keys.npy").exists():
+            np.save(self._folder / "keys.npy", self._keys)
             self._save()
 
     def _build(self, texts: list[str]) -> None:
@@ -490,6 +501,11 @@ class _Appended:
         raise NotImplementedError
 
 
+def _mapped(path: Path) -> Any:
+    """Open an array that is read from the file where it is looked at."""
+    return np.load(path, mmap_mode="r")
+
+
 class AddedPostings(_Appended):
     """What each word adds to each document's score is known: a search adds it up, and takes the best ten."""
 
@@ -497,8 +513,8 @@ class AddedPostings(_Appended):
         super().__init__(folder)
         if self._loaded:
             self._spans = json.loads((folder / "words.json").read_text())
-            self._slots = np.load(folder / "slots.npy")
-            self._worth = np.load(folder / "worth.npy")
+            self._slots = _mapped(folder / "slots.npy")
+            self._worth = _mapped(folder / "worth.npy")
 
     def _build(self, texts: list[str]) -> None:
         counted = [Counter(tokenize(text)) for text in texts]
@@ -539,7 +555,7 @@ class MatrixProduct(_Appended):
         super().__init__(folder)
         self._embeddings = embeddings
         if self._loaded:
-            self._matrix = np.load(folder / "matrix.npy")
+            self._matrix = _mapped(folder / "matrix.npy")
 
     def _build(self, texts: list[str]) -> None:
         self._matrix = np.array(self._embeddings.embed_documents(texts), dtype=np.float32)
@@ -567,13 +583,15 @@ _SQLITE_STORE: Final = ("langgraph.store.sqlite", "sqlite_vec")
 _POSTGRES_STORE: Final = ("langgraph.store.postgres", "psycopg")
 
 _WORDS: Final = (
-    Contender("floor: a file, and postings added up", "floor", AddedPostings, "words", durable=True),
-    *_ours("words"),
     Contender(
-        "bm25s", "peer", Bm25s, "words", durable=True, adds=False, needs=("bm25s",)
+        "floor: a file, and postings added up", "floor", AddedPostings, "words", durable=True
     ),
+    *_ours("words"),
+    Contender("bm25s", "peer", Bm25s, "words", saved=True, adds=False, needs=("bm25s",)),
     Contender("SQLite FTS5", "peer", Fts5, "words", durable=True),
-    Contender("LangGraph InMemoryStore", "peer", partial(_in_memory, "words"), "words", searches=False),
+    Contender(
+        "LangGraph InMemoryStore", "peer", partial(_in_memory, "words"), "words", searches=False
+    ),
     Contender(
         "LangGraph SqliteStore",
         "peer",
@@ -594,12 +612,20 @@ _WORDS: Final = (
         needs=_POSTGRES_STORE,
     ),
     Contender(
-        "raw Chroma, rows", "peer", RawChromaRows, "words", durable=True, searches=False, needs=("chromadb",)
+        "raw Chroma, rows",
+        "peer",
+        RawChromaRows,
+        "words",
+        durable=True,
+        searches=False,
+        needs=("chromadb",),
     ),
 )
 
 _VECTORS: Final = (
-    Contender("floor: a file, and one matrix product", "floor", MatrixProduct, "vectors", durable=True),
+    Contender(
+        "floor: a file, and one matrix product", "floor", MatrixProduct, "vectors", durable=True
+    ),
     *_ours("vectors"),
     Contender("LangGraph InMemoryStore", "peer", partial(_in_memory, "vectors"), "vectors"),
     Contender(
@@ -622,8 +648,21 @@ _VECTORS: Final = (
     ),
     Contender("langmem tools over InMemoryStore", "peer", LangMem, "vectors", needs=("langmem",)),
     Contender(
-        "raw Chroma (HNSW)", "peer", RawChroma, "vectors", durable=True, exact=False, needs=("chromadb",)
+        "raw Chroma (HNSW)",
+        "peer",
+        RawChroma,
+        "vectors",
+        durable=True,
+        exact=False,
+        needs=("chromadb",),
     ),
     Contender("sqlite-vec", "peer", SqliteVec, "vectors", durable=True, needs=("sqlite_vec",)),
-    Contender("mem0 over Qdrant's local mode", "peer", Mem0, "vectors", durable=True, needs=("mem0", "qdrant_client")),
+    Contender(
+        "mem0 over Qdrant's local mode",
+        "peer",
+        Mem0,
+        "vectors",
+        durable=True,
+        needs=("mem0", "qdrant_client"),
+    ),
 )

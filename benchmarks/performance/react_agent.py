@@ -149,8 +149,8 @@ class ToolCallingModel(ZeroLatencyModel):
 _OVER: Final = "the episode is over"
 
 
-def _with_create_agent(environment: TextEnvironment) -> Callable[[], object]:
-    """Return what plays an episode by LangChain's own agent, whose one tool acts in the world."""
+def _play_with_create_agent(environment: TextEnvironment) -> None:
+    """Play an episode by LangChain's own agent, whose one tool acts in the world."""
     rounds = 0
 
     def act(action: str) -> str:
@@ -162,9 +162,8 @@ def _with_create_agent(environment: TextEnvironment) -> Callable[[], object]:
         return _OVER if over else result.observation
 
     first = environment.reset()
-    agent = create_agent(ToolCallingModel(), [act], system_prompt=environment.instructions)
-    asked: Any = {"messages": [HumanMessage(first.observation)]}
-    return lambda: agent.invoke(asked, {"recursion_limit": 200})
+    agent: Any = create_agent(ToolCallingModel(), [act], system_prompt=environment.instructions)
+    agent.invoke({"messages": [HumanMessage(first.observation)]}, {"recursion_limit": 200})
 
 
 def episode_times(names: Sequence[str], *, episodes: int, rounds: int) -> dict[str, list[float]]:
@@ -195,11 +194,10 @@ def episode_times(names: Sequence[str], *, episodes: int, rounds: int) -> dict[s
         loop = hand_written_loop(model, environment)
         loop.invoke(start, {"recursion_limit": 100})
 
-    plays = {
-        "langgraft": play_ours,
-        "hand-written": play_floor,
-        "create_agent": lambda task_id: _with_create_agent(world(task_id))(),
-    }
+    def play_peer(task_id: str) -> None:
+        _play_with_create_agent(world(task_id))
+
+    plays = {"langgraft": play_ours, "hand-written": play_floor, "create_agent": play_peer}
     found: dict[str, list[float]] = {name: [] for name in names}
     for name in names:
         for task_id in ids[:5]:
@@ -334,7 +332,8 @@ def turn_times(
     return {name: times.cpu for name, times in found.items()}
 
 
-_TURNS_PATIENCE: Final = 60.0
+_TURNS_PATIENCE: Final = 15.0
+"""Seconds of CPU."""
 
 
 class _Kept(AgentState[Any]):

@@ -101,8 +101,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, str, str]]] = {
     ),
     "found": (
         "Write, then find",
-        "One new record and the search after it: what bringing the index up to date takes is in it,"
-        " whether that is done at the write or at the search.",
+        "One new record and the search after it, with what bringing the index up to date takes.",
         "ms",
     ),
     "open": (
@@ -112,8 +111,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, str, str]]] = {
     ),
     "memory": (
         "Memory",
-        "Resident memory that such a process has gained when it has answered: of a durable one by"
-        " opening, of any other by writing all records. Vectors of the embedder are not in it.",
+        "Resident memory gained up to the first answer, by opening what is durable, or by writing it all.",
         "MB",
     ),
 }
@@ -135,40 +133,44 @@ def sections(
         name: Section(f"{name}-{ranks}", f"{title}, {_TOPICS[ranks]}", method, unit)
         for name, (title, method, unit) in _SECTIONS.items()
     }
-    there, lacking = [], {}
+    there = [each for each in contenders(ranks) if not each.lacking()]
     for each in contenders(ranks):
-        why = each.lacking()
-        if why:
-            lacking[each.name] = why
-        else:
-            there.append(each)
-    for size in sizes:
-        folder = work / f"{ranks}-{size}"
-        found = alone(measure, ranks, [each.name for each in there], size, folder, rounds)
-        left = [each for each in there if each.name not in found.slow]
-        try:
-            found.times.update(_processes(ranks, left, size, folder))
-        finally:
-            for each in there:
-                drop_schema(_place(folder, each))
-            shutil.rmtree(folder)
         for name, section in made.items():
-            section.rows += _rows(left, found, name, size)
-            section.missing.update(lacking)
-            section.missing.update(
-                {f"{each}, {size:,} records": why for each, why in found.slow.items()}
-            )
-    for each in there:
-        if not each.adds:
-            made["write"].missing[each.name] = (
-                "it takes in no document: an index is built anew, as the next table has it"
-            )
-        if not each.durable:
-            made["open"].missing[each.name] = "it keeps nothing: all has to be written again"
-        if not each.searches:
-            for name in ("recall", "found", "open", "memory"):
-                made[name].missing[each.name] = "it ranks nothing by words"
+            why = each.lacking() or _no_part(each, name)
+            if why:
+                section.missing[each.name] = why
+    for size in sizes:
+        found = _measured(ranks, there, size, work / f"{ranks}-{size}", rounds)
+        for name, section in made.items():
+            section.rows += _rows(there, found, name, size)
+            for slow, why in found.slow.items():
+                section.missing[f"{slow}, {size:,} records"] = why
     yield from made.values()
+
+
+def _no_part(each: Contender, section: str) -> str:
+    """Say why a contender has no part in a section; nothing, if it has."""
+    if section == "write":
+        return "" if each.adds else "it takes in no record: see Write, then find"
+    if not each.searches:
+        return "it ranks nothing by words"
+    if section == "open" and not each.reopens:
+        return "it keeps nothing: all has to be written again"
+    return ""
+
+
+def _measured(
+    ranks: Ranking, there: Sequence[Contender], size: int, folder: Path, rounds: int
+) -> "Measured":
+    found = alone(measure, ranks, [each.name for each in there], size, folder, rounds)
+    left = [each for each in there if each.name not in found.slow and each.searches]
+    try:
+        found.times.update(_processes(ranks, left, size, folder))
+    finally:
+        for each in there:
+            drop_schema(_place(folder, each))
+        shutil.rmtree(folder)
+    return found
 
 
 @dataclass(slots=True)
@@ -182,9 +184,7 @@ class Measured:
     """Who would have taken too long, and how long."""
 
 
-def measure(
-    ranks: Ranking, names: Sequence[str], size: int, folder: Path, rounds: int
-) -> Measured:
+def measure(ranks: Ranking, names: Sequence[str], size: int, folder: Path, rounds: int) -> Measured:
     """Fill the memory of each, and ask all in turns; meant for `alone`."""
     logging.disable(logging.WARNING)
     embeddings, asked = _embeddings(ranks, size), _queries(ranks, size)
@@ -317,22 +317,20 @@ def _processes(ranks: Ranking, left: Sequence[Contender], size: int, folder: Pat
     """Measure what opening takes and what stays in memory, in turns, a process for each time."""
     context = get_context("forkserver")
     context.set_forkserver_preload(list(_IMPORTED))
-    taken: dict[str, list[_Opened]] = {each.name: [] for each in left if each.searches}
+    taken: dict[str, list[_Opened]] = {each.name: [] for each in left}
     with single_threaded():
         for number in range(OPENINGS):
             for each in left:
-                if each.searches and (each.durable or number == 0):
+                if each.reopens or number == 0:
                     with ProcessPoolExecutor(1, mp_context=context) as pool:
                         done = pool.submit(_open, ranks, each.name, size, folder)
                         taken[each.name].append(done.result())
     found: _Found = {}
     for each in left:
-        opened = taken.get(each.name)
-        if not opened:
-            continue
+        opened = taken[each.name]
         grown = tuple(one.megabytes for one in opened)
         found["memory", each.name] = Times(grown, grown)
-        if each.durable:
+        if each.reopens:
             found["open", each.name] = Times(
                 tuple(one.cpu * 1e3 for one in opened), tuple(one.wall * 1e3 for one in opened)
             )
@@ -354,7 +352,7 @@ def _open(ranks: Ranking, name: str, size: int, folder: Path) -> _Opened:
     gc.collect()
     before, cpu, wall = _resident(), time.process_time(), time.perf_counter()
     memory = each.open(_place(folder, each), embeddings)
-    if not each.durable:
+    if not each.reopens:
         _fill(memory, _records(ranks, size))
     memory.search(query)
     took = time.process_time() - cpu, time.perf_counter() - wall
@@ -374,8 +372,8 @@ def _resident() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _rows(left: Sequence[Contender], found: Measured, section: str, size: int) -> Iterator[Row]:
-    for each in left:
+def _rows(there: Sequence[Contender], found: Measured, section: str, size: int) -> Iterator[Row]:
+    for each in there:
         times = found.times.get((section, each.name))
         if times is not None:
             agreement = found.agreement.get(each.name) if section == "recall" else None
