@@ -8,6 +8,7 @@ import json
 from contextlib import closing
 from tempfile import TemporaryDirectory
 from typing import Any
+from zlib import crc32
 
 import chromadb
 import numpy as np
@@ -33,7 +34,10 @@ _NAMESPACE = ("bank",)
 
 
 class DrawnEmbeddings(Embeddings):
-    """Random directions, the same for the same text: `17` is the vector number 17."""
+    """Random directions, the same for the same text: `17` is the vector number 17.
+
+    Any other text has the vector of a number that is computed from it.
+    """
 
     def __init__(self, size: int) -> None:
         drawn = np.random.default_rng(0).standard_normal((size + _QUERIES, DIMENSIONS))
@@ -43,8 +47,11 @@ class DrawnEmbeddings(Embeddings):
 
     @override
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        vectors: list[list[float]] = self.matrix[[int(text) for text in texts]].tolist()
+        vectors: list[list[float]] = self.matrix[[self._row(text) for text in texts]].tolist()
         return vectors
+
+    def _row(self, text: str) -> int:
+        return int(text) if text.isdigit() else crc32(text.encode()) % len(self.matrix)
 
     @override
     def embed_query(self, text: str) -> list[float]:

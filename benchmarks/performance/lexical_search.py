@@ -7,6 +7,7 @@ are short and synthetic: words drawn by Zipf's law, as in the figures of BM25 li
 import shutil
 import tempfile
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +164,7 @@ def recall_opened_over_built(size: int, *, rounds: int = 2) -> Compared:
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / "index"
         first = TrajectoryMemory(store, settings=settings, index_directory=saved)
-        first.restore(_bank(size))
+        first.restore(bank(size))
         first.provide("w0", _ASKING)
         first.close()
 
@@ -193,7 +194,7 @@ def first_recall_of_process(size: int, *, rounds: int = 3) -> Compared:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "memory.sqlite"
         with open_memory(place, settings=_OTHER_TASKS) as memory:
-            memory.restore(_bank(size))
+            memory.restore(bank(size))
             memory.provide("w0", _ASKING)
         bare = Path(folder) / "bare"
         bare.mkdir()
@@ -220,7 +221,8 @@ def _first_recall(place: Path) -> float:
     return seconds
 
 
-def _bank(size: int) -> BankContent:
+def bank(size: int) -> BankContent:
+    """Return a bank of so many items, each of a task of its own."""
     items = (
         MemoryItem(
             id=str(i),
@@ -271,6 +273,28 @@ def recall_over_ranker(items: int = 1_000, *, rounds: int = 7) -> Compared:
         lambda query: provider.provide(query, _ASKING),
         lambda query: index.search(query, limit=limit),
         queries(40),
+        rounds=rounds,
+    )
+
+
+def take_in_over_put(items: int = 1_000, *, rounds: int = 3) -> Compared:
+    """Compare filing an episode over putting one record of the same text into the store itself.
+
+    Args:
+        items: Items in the bank.
+        rounds: How often each of 40 is filed, under a new id each time.
+    """
+    store, numbers = InMemoryStore(), count(items)
+    provider = TrajectoryMemory(store, settings=TrajectorySettings(ranker=BM25()))
+    provider.restore(bank(items))
+
+    def floor(text: str) -> None:
+        store.put(("plain",), str(next(numbers)), {"text": text})
+
+    return compared(
+        lambda text: provider.file(_episode(str(next(numbers)), text)),
+        floor,
+        documents(40),
         rounds=rounds,
     )
 

@@ -5,6 +5,7 @@ is the loop that anybody would write first. `python -m langgraft.benchmarks.perf
 """
 
 import asyncio
+import itertools
 import json
 import operator
 import random
@@ -17,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NotRequired
+from typing import Annotated, Any, Final, Literal, NotRequired, Protocol
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, AgentState
@@ -52,11 +53,13 @@ from langgraft.benchmarks.harness.study import (
     Study,
 )
 from langgraft.benchmarks.harness.usage import metered
-from langgraft.benchmarks.performance.timing import cpu_seconds
+from langgraft.benchmarks.performance.lexical_search import queries
+from langgraft.benchmarks.performance.timing import cpu_seconds, in_turns
 from langgraft.environments.babyai import BabyAI
 from langgraft.environments.text import TextEnvironment
 from langgraft.graphs.react import build_react_agent
 from langgraft.memory.model import Episode, MemoryDelta, Outcome, SetState, Step
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import TrajectoryMemory
 from langgraft.nodes.middleware import MemoryMiddleware
 
@@ -119,11 +122,57 @@ def hand_written_loop(
     return graph.compile()
 
 
-def episode_ratio(*, episodes: int = 40, rounds: int = 5) -> tuple[float, float, float]:
-    """Measure CPU time of an episode, ours over the floor's, alternating between the two.
+class ToolCallingModel(ZeroLatencyModel):
+    """Does the same by calling a tool, as agents of `create_agent` act."""
 
-    Returns:
-        The ratio of the medians, and CPU milliseconds per episode of ours and of the floor.
+    @override
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self
+
+    @override
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        if messages[-1].text == _OVER:
+            message = AIMessage("done")
+        else:
+            action = TURNS[len(messages) // 2 % len(TURNS)]
+            call = {"name": "act", "args": {"action": action}, "id": str(len(messages))}
+            message = AIMessage("go on", tool_calls=[call])
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+_OVER: Final = "the episode is over"
+
+
+def _play_with_create_agent(environment: TextEnvironment) -> None:
+    """Play an episode by LangChain's own agent, whose one tool acts in the world."""
+    rounds = 0
+
+    def act(action: str) -> str:
+        """Act in the world."""
+        nonlocal rounds
+        rounds += 1
+        result = environment.step(action)
+        over = result.done or rounds >= environment.max_rounds
+        return _OVER if over else result.observation
+
+    first = environment.reset()
+    agent: Any = create_agent(ToolCallingModel(), [act], system_prompt=environment.instructions)
+    agent.invoke({"messages": [HumanMessage(first.observation)]}, {"recursion_limit": 200})
+
+
+def episode_times(names: Sequence[str], *, episodes: int, rounds: int) -> dict[str, list[float]]:
+    """Measure CPU milliseconds an episode, in turns.
+
+    Args:
+        names: Of `langgraft`, `create_agent` and `hand-written`.
+        episodes: Played by each in a round.
+        rounds: How often.
     """
     model, world = ZeroLatencyModel(), BabyAI()
     ours = build_react_agent(model, environment=world)
@@ -145,15 +194,29 @@ def episode_ratio(*, episodes: int = 40, rounds: int = 5) -> tuple[float, float,
         loop = hand_written_loop(model, environment)
         loop.invoke(start, {"recursion_limit": 100})
 
-    for task_id in ids[:5]:
-        play_ours(task_id)
-        play_floor(task_id)
-    mine, floor = [], []
+    def play_peer(task_id: str) -> None:
+        _play_with_create_agent(world(task_id))
+
+    plays = {"langgraft": play_ours, "hand-written": play_floor, "create_agent": play_peer}
+    found: dict[str, list[float]] = {name: [] for name in names}
+    for name in names:
+        for task_id in ids[:5]:
+            plays[name](task_id)
     for _ in range(rounds):
-        mine.append(_play_seconds(play_ours, ids))
-        floor.append(_play_seconds(play_floor, ids))
-    ours_ms, floor_ms = _median(mine) / episodes * 1e3, _median(floor) / episodes * 1e3
-    return ours_ms / floor_ms, ours_ms, floor_ms
+        for name in names:
+            found[name].append(_play_seconds(plays[name], ids) / episodes * 1e3)
+    return found
+
+
+def episode_ratio(*, episodes: int = 40, rounds: int = 5) -> tuple[float, float, float]:
+    """Measure CPU time of an episode, ours over the floor's, alternating between the two.
+
+    Returns:
+        The ratio of the medians, and CPU milliseconds per episode of ours and of the floor.
+    """
+    found = episode_times(("langgraft", "hand-written"), episodes=episodes, rounds=rounds)
+    ours, floor = (_median(found[name]) for name in ("langgraft", "hand-written"))
+    return ours / floor, ours, floor
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +272,68 @@ def turn_cost(items: int, *, history: int = 0, rounds: int = 100) -> TurnCost:
                 times[name].append(took)
                 times["provider"] += [spent[0]] if name == "ours" else []
     return TurnCost(**{name: _median(each) * 1e3 for name, each in times.items()})
+
+
+class Searching(Protocol):
+    """A memory that a middleware asks, as those of `contenders` are."""
+
+    def write(self, records: Sequence[tuple[str, str]]) -> None: ...  # noqa: D102
+    def search(self, query: str) -> list[str]: ...  # noqa: D102
+
+
+class _Asking(AgentMiddleware[Any, Any]):
+    """What one writes by hand: searches before the model is asked, shows it what was found, writes after it."""
+
+    def __init__(self, memory: Searching) -> None:
+        super().__init__()
+        self._memory = memory
+        self._numbers = itertools.count()
+
+    @override
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        found = self._memory.search(request.messages[-1].text)
+        told = SystemMessage("Notes:\n" + "\n".join(found))
+        return handler(request.override(system_message=told))
+
+    @override
+    def after_agent(self, state: Any, runtime: Any) -> None:
+        said = f"{state['messages'][-2].text} {next(self._numbers)}"
+        self._memory.write([(said, said)])
+
+
+def turn_times(
+    memories: Mapping[str, MemoryProvider[Any] | Searching], *, rounds: int
+) -> dict[str, tuple[float, ...]]:
+    """Measure CPU milliseconds of a turn of `create_agent` with each memory, in turns.
+
+    Args:
+        memories: By name. A provider of ours is there by `MemoryMiddleware`, any other memory by a
+            middleware that searches and writes as often.
+        rounds: Turns of each; the question of a turn is the same for all.
+
+    Returns:
+        By name, and of an agent without memory as `no memory`, of one with hooks that do nothing as `hooks`.
+    """
+    model = ZeroLatencyModel()
+    middleware: dict[str, AgentMiddleware[Any, Any] | None] = {"no memory": None, "hooks": _Hooks()}
+    for name, memory in memories.items():
+        ours = isinstance(memory, MemoryProvider)
+        middleware[name] = MemoryMiddleware(memory) if ours else _Asking(memory)  # type: ignore[arg-type]
+    agents: dict[str, Any] = {
+        name: create_agent(model, [], middleware=[each] if each else [])
+        for name, each in middleware.items()
+    }
+
+    def ask(name: str, question: str) -> None:
+        agents[name].invoke({"messages": [HumanMessage(question)]})
+
+    asks = {name: partial(ask, name) for name in agents}
+    found = in_turns(asks, queries(rounds), rounds=1, seconds=_TURNS_PATIENCE)
+    return {name: times.cpu for name, times in found.items()}
+
+
+_TURNS_PATIENCE: Final = 15.0
+"""Seconds of CPU."""
 
 
 class _Kept(AgentState[Any]):

@@ -6,12 +6,13 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
-from statistics import median
+from statistics import median, quantiles
 from typing import Any, TypeVar
 from unittest.mock import patch
 
@@ -21,6 +22,82 @@ Q = TypeVar("Q")
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Figures of one thing, in words: their median and their quartiles."""
+
+    median: float
+    low: float
+    high: float
+    n: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        """Return the median and the quartiles of figures; of one or two, their ends.
+
+        Raises:
+            ValueError: There are none.
+        """
+        if not values:
+            msg = "there are no figures to tell the median of"
+            raise ValueError(msg)
+        low, high = min(values), max(values)
+        if len(values) > 2:  # noqa: PLR2004  (fewer have no quartiles)
+            low, _, high = quantiles(values, n=4, method="inclusive")
+        return cls(median(values), low, high, len(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Milliseconds that a thing took, one figure a question; both clocks of the same call."""
+
+    cpu: tuple[float, ...]
+    """Of this process alone: a database server's own is not in it."""
+    wall: tuple[float, ...]
+
+
+def in_turns(
+    asks: Mapping[str, Callable[[Q], object]],
+    questions: Sequence[Q],
+    *,
+    rounds: int,
+    seconds: float = math.inf,
+) -> dict[str, Times]:
+    """Ask all each question in every round, one after the other; of each question the best round counts.
+
+    Args:
+        asks: By name. The first question is asked of each beforehand, and does not count.
+        questions: What to ask.
+        rounds: How often.
+        seconds: Of CPU, after which one that is slow is asked no more: it then has figures
+            of the first questions alone, of three at least.
+    """
+    for ask in asks.values():
+        ask(questions[0])
+    spent = dict.fromkeys(asks, 0.0)
+    best: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in asks}
+    for _ in range(rounds):
+        for i, question in enumerate(questions):
+            for name, ask in asks.items():
+                if spent[name] > seconds and len(best[name]) >= _FEWEST:
+                    continue
+                took = _both_clocks(partial(ask, question))
+                spent[name] += took[0]
+                before = best[name].get(i, (math.inf, math.inf))
+                best[name][i] = min(before[0], took[0]), min(before[1], took[1])
+    return {
+        name: Times(
+            tuple(cpu * 1e3 for cpu, _ in found.values()),
+            tuple(wall * 1e3 for _, wall in found.values()),
+        )
+        for name, found in best.items()
+    }
+
+
+_FEWEST = 3
+"""Questions that everybody is asked, however long it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +120,12 @@ def compared(
     rounds: int,
 ) -> Compared:
     """Ask both each question in every round; of each question the best round counts."""
-    for ask in (ours, floor):
-        ask(questions[0])
-    mine = [math.inf] * len(questions)
-    theirs = [math.inf] * len(questions)
-    for _ in range(rounds):
-        for i, question in enumerate(questions):
-            mine[i] = min(mine[i], cpu_seconds(partial(ours, question)))
-            theirs[i] = min(theirs[i], cpu_seconds(partial(floor, question)))
+    found = in_turns({"ours": ours, "floor": floor}, questions, rounds=rounds)
+    mine, theirs = found["ours"].cpu, found["floor"].cpu
     return Compared(
         ratio=median(a / b for a, b in zip(mine, theirs, strict=True)),
-        ours=median(mine) * 1e3,
-        floor=median(theirs) * 1e3,
+        ours=median(mine),
+        floor=median(theirs),
     )
 
 
@@ -65,6 +136,18 @@ def cpu_seconds(work: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
+def _both_clocks(work: Callable[[], object]) -> tuple[float, float]:
+    """Return the CPU and the wall seconds that something takes."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return time.process_time() - cpu, time.perf_counter() - wall
+
+
+def single_threaded() -> AbstractContextManager[object]:
+    """Have numeric libraries of processes that are started meanwhile use one thread each."""
+    return patch.dict(os.environ, _ONE_THREAD)
+
+
 def alone(measure: Callable[..., T], *arguments: Any) -> T:
     """Measure in a process of its own whose numeric libraries have one thread each.
 
@@ -72,7 +155,7 @@ def alone(measure: Callable[..., T], *arguments: Any) -> T:
     depend on how many processors a machine has.
     """
     with (
-        patch.dict(os.environ, _ONE_THREAD),
+        single_threaded(),
         ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
     ):
         return pool.submit(measure, *arguments).result()

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, cast
@@ -135,7 +137,11 @@ class Watched:
 
     def covers(self, address: Address) -> bool:
         """Say whether a record lies under the prefix."""
-        return address[0][: len(self.prefix)] == self.prefix
+        return self.spans(address[0])
+
+    def spans(self, namespace: Namespace) -> bool:
+        """Say whether the records of a namespace lie under the prefix."""
+        return namespace[: len(self.prefix)] == self.prefix
 
 
 @dataclass(slots=True, eq=False)
@@ -468,12 +474,13 @@ class Corpora:
 
     def mark_as_of(self, version: int, addresses: Iterable[Address]) -> None:
         """Have records read again as of a version; under the lock."""
-        for address in addresses:
+        for namespace, among in groupby(addresses, key=itemgetter(0)):
+            written = dict.fromkeys(among, version)
             for corpus in (*self._ready.values(), *self._building):
-                if corpus.covers(address):
-                    corpus.dirty[address] = version
+                if corpus.spans(namespace):
+                    corpus.dirty.update(written)
             for watched in (*self._building, *self._filling):
-                watched.disturbed |= watched.covers(address)
+                watched.disturbed |= watched.spans(namespace)
 
     def close(self) -> None:
         """Save what changed and leave the directory; without one, do nothing."""

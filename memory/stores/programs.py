@@ -263,9 +263,10 @@ def encode(value: Any, address: Address) -> str:
     if not isinstance(value, Mapping):
         msg = f"{where} must be a mapping, got {type(value).__name__}"
         raise InputError(msg)
-    _check(dict(value), where, 0)
+    plain = dict(value)
+    _check(plain, where, 0)
     try:
-        return as_json(dict(value))
+        return as_json(plain)
     except ValueError as error:  # an integer of more digits than Python writes
         msg = f"{where} cannot be written as JSON: {error}"
         raise InputError(msg) from error
@@ -281,10 +282,10 @@ def _check(value: Any, where: str, depth: int) -> None:
         msg = f"{where} is nested deeper than {MAX_DEPTH} levels; flatten it"
         raise InputError(msg)
     match value:
-        case None | bool() | int() | float():
-            return
         case str():
             _check_text(value, where)
+        case None | bool() | int() | float():
+            return
         case dict():
             for key, inner in value.items():
                 if not isinstance(key, str):

@@ -493,7 +493,7 @@ def _with_tuples(op: Op) -> Op:
     match op:
         case SearchOp():
             return op._replace(namespace_prefix=tuple(op.namespace_prefix))
-        case GetOp() | PutOp():
+        case GetOp() | PutOp() if not isinstance(op.namespace, tuple):
             return op._replace(namespace=tuple(op.namespace))
         case _:
             return op

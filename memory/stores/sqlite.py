@@ -325,15 +325,20 @@ def _search(cursor: Cursor, op: SearchOp) -> list[SearchItem]:
 def _write(cursor: Cursor, writes: dict[Address, PutOp]) -> None:
     change = _next_change(cursor)
     now = time.time_ns()
+    spaces = {labels: _encoded(labels) for labels, _ in writes}
+    put: list[tuple[str, str, str, int, int]] = []
     for number, ((labels, name), op) in enumerate(writes.items()):
-        namespace, key = _encoded(labels), as_json(name)
+        namespace, key = spaces[labels], as_json(name)
         if op.value is not None:
-            cursor.execute(_UPSERT, (namespace, key, op.value[""], now + number, change))
-            cursor.execute("DELETE FROM gone WHERE namespace = ? AND key = ?", (namespace, key))
+            put.append((namespace, key, op.value[""], now + number, change))
             continue
         cursor.execute("DELETE FROM records WHERE namespace = ? AND key = ?", (namespace, key))
         if cursor.rowcount:
             cursor.execute("REPLACE INTO gone VALUES (?, ?, ?)", (namespace, key, change))
+    cursor.executemany(_UPSERT, put)
+    if put and cursor.execute("SELECT 1 FROM gone LIMIT 1").fetchone():
+        again = [row[:2] for row in put]
+        cursor.executemany("DELETE FROM gone WHERE namespace = ? AND key = ?", again)
 
 
 def _next_change(cursor: Cursor) -> int:

@@ -222,6 +222,27 @@ def run(
     )
 
 
+@app.command()
+def bench(
+    *,
+    out: Annotated[Path, typer.Option(help="Where to write the page, tables and figures.")],
+    sizes: Annotated[
+        str, typer.Option(metavar="N,N,…", help="Records of a memory, each measured by itself.")
+    ] = "1000,10000,100000",
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD", help="Measure only what has this word in its title.", show_default="all"
+        ),
+    ] = None,
+) -> None:
+    """Measure langgraft beside its peers and its floors, and write one page."""
+    from langgraft.benchmarks.performance.bench import run as run_bench  # noqa: PLC0415
+    from langgraft.cli.printing import say  # noqa: PLC0415
+
+    run_bench(out, sizes, only, say)
+
+
 @app.command("serve-simulated")
 def serve_simulated(
     plan: Annotated[
