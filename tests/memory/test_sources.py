@@ -90,5 +90,5 @@ def test_file_when_a_source_is_none_is_refused_with_its_row(tmp_path: Path) -> N
     path = tmp_path / "bank.jsonl"
     write_items(path, [make_item("a", sources=("user:ada",))])
     path.write_bytes(path.read_bytes().replace(b"user:ada", b"nobody"))
-    with pytest.raises(BankFormatError, match="row 1: sources: .*kind:name"):
+    with pytest.raises(BankFormatError, match=r"row 1: sources: .*kind:name"):
         SimpleRAG(InMemoryStore()).import_items(path)
