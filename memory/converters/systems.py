@@ -181,7 +181,7 @@ def _fold_block(row: Row) -> Row:
     row = {name: value for name, value in row.items() if value not in (False, [], {})}
     named = _mapping(row.get("metadata")).get(f"{OURS}id", row.get("id"))
     if row.get("label") == named:
-        del row["label"]
+        row.pop("label", None)
     return row
 
 
