@@ -31,6 +31,8 @@ call                 promise
                      remapped, over conflicts.
 `forget`, `edit`     Change an item by hand, and what follows from it; `clear` empties the bank
                      (`langgraft.memory.editing`).
+`why`, `revoke`      Tell where an item comes from; take back what a source has led to
+                     (`langgraft.memory.provenance`).
 `describe`           The architecture: provider and settings, as JSON.
 ===================  =========================================================================
 
