@@ -243,6 +243,23 @@ def test_items_that_follow_from_a_source_are_erased_with_what_follows_from_them(
     assert set(memory.content().items) == {"other", "plain"}
 
 
+def test_episodes_that_recalled_what_is_erased_go_with_it(tmp_path: Path) -> None:
+    """Where the source was named; the marks of both go, and an episode that did not recall it stays."""
+    with open_memory(tmp_path / "bank.sqlite", "insight") as memory:
+        memory.file(make_episode("plain", task="water the plants"))
+        memory.file(replace(told_episode(), sources=("tool:search",)))
+        recall = memory.provide(told_episode().task, asking())
+        assert recall.receipt.item_ids[0].startswith("told/")
+        memory.file(make_episode("repeats", recalls=(recall.receipt,)))
+        receipt = erase(memory, source="tool:search", ledger=Ledger(tmp_path / "ledger"))
+        assert receipt.complete, receipt.places
+        assert receipt.covers("repeats")
+        left = memory.content()
+        assert {item.episode_id for item in left.items.values()} == {"plain"}
+        assert "repeats" not in left.to_bytes().decode()
+        assert not files_with(tmp_path)
+
+
 def test_user_when_erased_leaves_nothing_in_the_file_and_others_keep_their_banks(
     tmp_path: Path,
 ) -> None:
