@@ -25,7 +25,7 @@ from langgraft.benchmarks.harness.erasing import ResponsePlace, RunDirectory
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.memory.embedders import SQLiteVectors
-from langgraft.memory.erasure import Ledger, VectorPlace, Wanted, erase
+from langgraft.memory.erasure import Ledger, Place, VectorPlace, Wanted, erase
 from langgraft.memory.erasure.places import found_in
 from langgraft.memory.model import Episode
 from langgraft.memory.providers import PROVIDERS, make_provider
@@ -57,7 +57,7 @@ def measure(setting: Setting) -> list[Figure]:
     figures.append(_forged(setting.work / "forged", setting.size(10_000, 500)))
     for kind in ("sqlite", "chroma"):
         setting.say(f"an erasure killed at its steps, in {kind}")
-        figures.append(_killed(setting.work / f"killed-{kind}", kind))
+        figures.append(_killed(setting.work / f"killed-{kind}", kind, setting.size(1, 12)))
     return figures
 
 
@@ -73,7 +73,8 @@ def _providers(folder: Path, kind: str, spec: str) -> Figure:
     good = len(names) - len({each.partition(":")[0] for each in wrong})
     return Figure(
         f"An erased episode is in no byte of bank, indexes and caches, others are as they were: {kind}",
-        "every provider with an index kept, raw bytes as UTF-8, UTF-16 and escaped, free pages included",
+        "every provider with an index kept, raw bytes as UTF-8, UTF-16 and escaped, free pages of SQLite and"
+        " Chroma included; of a server, what lies on this machine beside it",
         share(good, len(names), wrong),
         "all",
         not wrong,
@@ -94,7 +95,7 @@ def _one(place: Path, name: str, spec: str) -> Iterator[str]:
         replies.update(json.dumps(["other"]), "model", [Generation(text="ok")])
         before = memory.content()
         kept = SQLiteVectors(vectors)
-        places = [VectorPlace(kept), ResponsePlace(cache)]
+        places: list[Place] = [VectorPlace(kept), ResponsePlace(cache)]
         receipt = erase(memory, episode=told, ledger=Ledger(place / "ledger"), places=places)
         after = memory.content()
         kept.close()
@@ -220,21 +221,21 @@ def _forged(folder: Path, count: int) -> Figure:
     )
 
 
-def _killed(folder: Path, kind: str) -> Figure:
+def _killed(folder: Path, kind: str, stride: int) -> Figure:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     worker = Path(__file__).parents[1] / "support" / "erasure_crashes.py"
-    program = [sys.executable, str(worker), kind, str(folder)]
+    program = [sys.executable, str(worker), kind, str(folder), str(stride)]
     done = subprocess.run(
         program, env=worker_environment(), capture_output=True, text=True, check=False
     )
-    told = (
-        json.loads(done.stdout) if done.returncode == 0 else {"killed": 0, "wrong": [done.stderr]}
-    )
+    told: dict[str, Any] = {"killed": 0, "wrong": [done.stderr]}
+    if done.returncode == 0:
+        told = json.loads(done.stdout)
     good = told["killed"] - len(told["wrong"])
     return Figure(
         f"An erasure killed at any step is ended by the next one, with one receipt: {kind}",
-        "kill -9 before and after every system call that writes and every step of the store",
+        f"kill -9 before and after system calls that write and steps of the store, every {stride}th",
         share(good, told["killed"], told["wrong"]),
         "all",
         told["killed"] > 0 and not told["wrong"],

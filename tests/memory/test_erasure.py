@@ -1,6 +1,7 @@
 """Erasure: nothing of what was erased is left in any byte, and everything else is as it was."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode, make_item
+from postgres_server import GIVEN, HOW_TO_GET_IT, available, running_server
 from provider_variants import REGISTERED, SETTINGS
 
 from langgraft._core.errors import InputError, ReadOnlyStoreError
@@ -28,8 +31,11 @@ from langgraft.memory.erasure import (
     CheckpointPlace,
     ErasureReceipt,
     Ledger,
+    VectorPlace,
     Wanted,
+    aerase,
     erase,
+    resume,
 )
 from langgraft.memory.erasure.places import found_in
 from langgraft.memory.model import Episode, MemoryDelta
@@ -243,6 +249,23 @@ def test_items_that_follow_from_a_source_are_erased_with_what_follows_from_them(
     assert set(memory.content().items) == {"other", "plain"}
 
 
+def test_episodes_that_recalled_what_is_erased_go_with_it(tmp_path: Path) -> None:
+    """Where the source was named; the marks of both go, and an episode that did not recall it stays."""
+    with open_memory(tmp_path / "bank.sqlite", "insight") as memory:
+        memory.file(make_episode("plain", task="water the plants"))
+        memory.file(replace(told_episode(), sources=("tool:search",)))
+        recall = memory.provide(told_episode().task, asking())
+        assert recall.receipt.item_ids[0].startswith("told/")
+        memory.file(make_episode("repeats", recalls=(recall.receipt,)))
+        receipt = erase(memory, source="tool:search", ledger=Ledger(tmp_path / "ledger"))
+        assert receipt.complete, receipt.places
+        assert receipt.covers("repeats")
+        left = memory.content()
+        assert {item.episode_id for item in left.items.values()} == {"plain"}
+        assert "repeats" not in left.to_bytes().decode()
+        assert not files_with(tmp_path)
+
+
 def test_user_when_erased_leaves_nothing_in_the_file_and_others_keep_their_banks(
     tmp_path: Path,
 ) -> None:
@@ -319,7 +342,7 @@ def test_vectors_and_indexes_of_it_are_gone(tmp_path: Path) -> None:
     ranker = Dense(make_embedder("hashing:8", cache=vectors))
     store = InMemoryStore()
     kind = provider_class("insight")
-    made = kind.settings_model(granularity="individual", ranker=ranker)
+    made = set_of("insight", {"granularity": "individual", "ranker": ranker})
     memory = kind(store, settings=made, index_directory=tmp_path / "index")
     for episode in (*others(), told_episode()):
         memory.file(episode)
@@ -344,7 +367,8 @@ def talk(saver: Any, thread: str, text: str) -> None:
     graph.add_edge(START, "say")
     graph.add_edge("say", END)
     config: Any = {"configurable": {"thread_id": thread}}
-    graph.compile(checkpointer=saver).invoke({"messages": [("user", text)]}, config)
+    told: Any = {"messages": [("user", text)]}
+    graph.compile(checkpointer=saver).invoke(told, config)
 
 
 def test_checkpoints_that_say_it_are_deleted_thread_by_thread(tmp_path: Path) -> None:
@@ -461,15 +485,73 @@ def bare(memory: MemoryProvider[Any]) -> dict[str, Any]:
 
 
 @pytest.mark.kill
-@pytest.mark.parametrize("kind", ["sqlite", "chroma"])
-def test_erasure_that_is_killed_at_any_step_is_ended_by_the_next(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "stride"), [("sqlite", 5), ("chroma", 12)])
+def test_erasure_that_is_killed_at_any_step_is_ended_by_the_next(
+    kind: str, stride: int, tmp_path: Path
+) -> None:
     """Nothing is left then, everything else is there, and there is one receipt, which verifies."""
-    program = [sys.executable, str(WORKER), kind, str(tmp_path)]
+    program = [sys.executable, str(WORKER), kind, str(tmp_path), str(stride)]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout)
-    assert told["killed"] > 10
+    assert told["killed"] >= 10
     assert told["wrong"] == []
 
 
 WORKER = Path(__file__).parents[1] / "support" / "erasure_crashes.py"
+
+
+async def test_erasure_when_awaited_does_the_same(tmp_path: Path) -> None:
+    """In a thread, so that the event loop goes on."""
+    memory = make_provider("trajectory", InMemoryStore(), settings={})
+    await memory.afile(told_episode())
+    receipt = await aerase(memory, episode="told", ledger=Ledger(tmp_path / "ledger"))
+    assert receipt.complete
+    assert not (await memory.acontent()).items
+
+
+def test_erasure_left_by_a_crash_is_resumed_with_the_same_places(tmp_path: Path) -> None:
+    """Without them it is refused, so that no receipt is signed for less than was asked."""
+    memory = make_provider("trajectory", InMemoryStore(), settings={})
+    memory.file(told_episode())
+    vectors = SQLiteVectors(tmp_path / "vectors.sqlite")
+    ledger = Ledger(tmp_path / "ledger")
+
+    class Dying(VectorPlace):
+        def erase(self, wanted: Wanted, receipt: int) -> Any:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        erase(memory, episode="told", ledger=ledger, places=[Dying(vectors)])
+    assert ledger.pending is not None
+    with pytest.raises(InputError, match=r"also looks into vectors in .*give the same places"):
+        resume(memory, ledger=ledger)
+    receipt = resume(memory, ledger=ledger, places=[VectorPlace(vectors)])
+    assert receipt is not None
+    assert receipt.complete
+    assert resume(memory, ledger=ledger) is None
+    assert not files_with(tmp_path)
+    assert ledger.verify() == []
+
+
+@pytest.mark.matrix
+@pytest.mark.skipif(not available(), reason=HOW_TO_GET_IT)
+def test_files_of_postgresql_when_erased_from_hold_nothing_but_its_log(tmp_path: Path) -> None:
+    """The log is what the receipt says is not reached."""
+    if GIVEN in os.environ:
+        pytest.skip("a server's disk is its own")
+    with running_server() as uri:
+        with psycopg.connect(uri, autocommit=True) as own:
+            row = own.execute("SHOW data_directory").fetchone()
+        assert row is not None
+        data = Path(str(row[0]))
+        with open_store(uri) as store:
+            memory = make_provider("insight", store, settings={})
+            for episode in (*others(), told_episode()):
+                memory.file(episode)
+            receipt = erase(memory, episode="told", ledger=Ledger(tmp_path / "ledger"))
+        with psycopg.connect(uri, autocommit=True) as own:
+            own.execute("CHECKPOINT")
+        assert receipt.complete
+        assert "write-ahead log" in receipt.not_reached[0]
+        assert {name.partition("/")[0] for name in files_with(data)} <= {"pg_wal"}

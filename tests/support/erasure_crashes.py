@@ -1,6 +1,6 @@
 """Kill an erasure at each of its steps, erase again, and look for what is left.
 
-`python erasure_crashes.py STORE FOLDER` prints one JSON object: how often it was killed, and what was
+`python erasure_crashes.py STORE FOLDER STRIDE` prints one JSON object: how often it was killed, and what was
 wrong afterwards. Steps are system calls that write, and whatever a store does at once. It runs by itself,
 because it forks.
 """
@@ -30,8 +30,6 @@ from langgraft.memory.testing.providers.base import with_every_text
 
 CALLS = ("write", "fsync", "replace", "mkdir", "ftruncate", "unlink", "rmdir")
 PHRASE = "zanzibar-7431"
-STRIDE = {"sqlite": 1, "chroma": 6}
-"""Opening Chroma takes a third of a second."""
 
 
 class Kills:
@@ -110,8 +108,8 @@ def ended(spec: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Read the arguments, and kill at every step."""
-    kind, base = sys.argv[1], Path(sys.argv[2])
+    """Read the arguments, and kill at every `STRIDE`-th step."""
+    kind, base, stride = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     whole = base / "whole"
     whole.mkdir()
     assert status_of(in_fork(lambda: fill(f"{kind}:{whole / 'bank'}", whole))) == 0
@@ -128,7 +126,7 @@ def main() -> None:
         killed += 1
         if status_of(in_fork(lambda: ended(spec, folder))):  # noqa: B023
             wrong.append(f"moment {position}: not ended by the next erasure")
-        position += STRIDE[kind]
+        position += stride
     sys.stdout.write(json.dumps({"killed": killed, "wrong": wrong}))
 
 
