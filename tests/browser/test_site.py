@@ -19,6 +19,7 @@ import pytest
 from chromium import FLAGS
 from documentation.names import exported, modules
 
+pytestmark = pytest.mark.browser
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 SHOWN: Final = (
     "index.html",

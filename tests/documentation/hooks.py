@@ -144,18 +144,19 @@ def _sources(page: Path) -> set[Path]:
 PAGES_BACK = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
 
 
-class AlignedLists(griffe.Extension):
-    """Shows what modules align with blanks, a name and what it is a line, as it stands in the source."""
+class Aligned(griffe.Extension):
+    """Shows what docstrings align with blanks, lists of modules and tables, as it stands in the source."""
 
-    def on_module(self, *, mod: griffe.Module, **_: Any) -> None:
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Indent such lines: Markdown then leaves them alone."""
-        if mod.docstring is not None:
-            blocks = mod.docstring.value.split("\n\n")
-            mod.docstring.value = "\n\n".join(map(_aligned, blocks))
+        if obj.docstring is not None:
+            blocks = obj.docstring.value.split("\n\n")
+            obj.docstring.value = "\n\n".join(map(_aligned, blocks))
 
 
 def _aligned(block: str) -> str:
     lines = block.splitlines()
-    if lines and all(re.match(r"(?:\S.*?)? {2,}\S", line) for line in lines):
+    table = lines and re.fullmatch(r"=+(?: +=+)+", lines[0])
+    if table or (len(lines) > 1 and all(re.match(r"(?:\S.*?)? {2,}\S", line) for line in lines)):
         return "\n".join(f"    {line}" for line in lines)
     return block

@@ -23,6 +23,7 @@ SINGLY = {
 """Names that they show alone."""
 
 
+@pytest.mark.matrix
 def test_public_names_when_read_are_all_documented() -> None:
     """Each name, and each public attribute and method of a class, says what it means."""
     missing = {
@@ -34,6 +35,7 @@ def test_public_names_when_read_are_all_documented() -> None:
     assert sorted(missing) == []
 
 
+@pytest.mark.matrix
 def test_public_names_when_looked_for_are_in_the_reference() -> None:
     """Each package with public names is on a page, and what the face gives is there."""
     shown, public = set(), set()
