@@ -6,7 +6,6 @@ what others found; that makes the runs of a plan a directed acyclic graph (`RunG
 what is studied, and a study knows nothing of logs, locks, resuming or scheduling.
 """
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,13 +23,12 @@ from typing import (
     TypeVar,
 )
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from langgraft._core.arguments import CONFIDENTIAL
+from langgraft._core.arguments import CONFIDENTIAL, SettingsWithoutSecrets
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import PlanError
-from langgraft._core.texts import without_secrets
 from langgraft.benchmarks.comparison.verdicts import Better, Cell, Hypotheses
 from langgraft.benchmarks.harness.budget import CALL_SECONDS, MOST_KEPT, REPLY_BYTES, Caps, Price
 from langgraft.memory.model import MemoryDelta
@@ -58,44 +56,6 @@ def check_server_url(url: str) -> str:
         msg = f"{url!r:.80} does not begin with http:// or https://"
         raise ValueError(msg)
     return url
-
-
-_SECRET: Final = re.compile(
-    r"(.*[_-])?(api[_-]?key|secret|password|authorization|credentials?|headers?)"
-    r"|((access|auth|bearer|id|refresh)[_-])?token",
-    re.IGNORECASE,
-)
-"""Names under which settings within settings hold what nobody else may see."""
-
-
-def check_settings_to_keep(settings: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return settings of a model that hold nothing to be kept secret, at any depth.
-
-    Raises:
-        ValueError: They may. Nothing of it is quoted but the names that lead there.
-    """
-    for where, value in _leaves(settings, ()):
-        named = any(_SECRET.fullmatch(name) for name in where)
-        if named or (isinstance(value, str) and without_secrets(value) != value):
-            msg = (
-                f"{'.'.join(where)} may be a secret, and a plan is kept and shown: a key goes into"
-                " the provider's environment variable, such as OPENAI_API_KEY"
-            )
-            raise PydanticCustomError(CONFIDENTIAL, "{told}", {"told": msg})
-    return settings
-
-
-def _leaves(
-    value: JsonValue, where: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], JsonValue]]:
-    if isinstance(value, dict):
-        for name, part in value.items():
-            yield from _leaves(part, (*where, name))
-    elif isinstance(value, list):
-        for part in value:
-            yield from _leaves(part, where)
-    else:
-        yield where, value
 
 
 ServerUrl: TypeAlias = Annotated[str, AfterValidator(check_server_url)]
@@ -143,9 +103,7 @@ class Plan(BaseModel):
     """Sampling temperature."""
     max_tokens: int = 4096
     """Most tokens a reply may have."""
-    model_settings: Annotated[dict[str, JsonValue], AfterValidator(check_settings_to_keep)] = Field(
-        default_factory=dict
-    )
+    model_settings: SettingsWithoutSecrets = Field(default_factory=dict)
     """Other settings of real models, as their clients take them: `reasoning_effort: low`,
     `extra_body: {chat_template_kwargs: {enable_thinking: false}}`. They decide what is answered."""
     hypotheses: Hypotheses = ()

@@ -146,7 +146,7 @@ def audited(arguments: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
     try:
         found: list[dict[str, Any]] = json.loads(done.stdout)["dependencies"]
     except (ValueError, KeyError):
-        return [], f": {[*done.stderr.strip().splitlines(), ''][-1]:.200}"
+        return [], f": {(done.stderr.strip().splitlines() or ['it said nothing'])[-1]:.200}"
     return found, ""
 
 

@@ -3,6 +3,7 @@
 import difflib
 import functools
 import inspect
+import re
 import types
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,16 +14,19 @@ from typing import (
     Final,
     Literal,
     ParamSpec,
+    TypeAlias,
     TypeVar,
     Union,
     get_args,
     get_origin,
 )
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic_core import PydanticCustomError
 from typing_extensions import get_protocol_members, is_protocol
 
 from langgraft._core.errors import SettingsError
+from langgraft._core.texts import without_secrets
 
 _INIT: Final = "__init__"
 
@@ -244,6 +248,50 @@ _OTHER_WORDS: Final = {
     "string_unicode": "no UTF-8 text: surrogates not allowed",
 }
 """Type of a pydantic error → what says more than its message."""
+
+
+_SECRET_NAME: Final = re.compile(
+    r"(.*[_-])?(api[_-]?key|secret|password|authorization|credentials?|headers?)"
+    r"|((access|auth|bearer|id|refresh)[_-])?token",
+    re.IGNORECASE,
+)
+"""Names under which settings within settings hold what nobody else may see."""
+
+
+def check_no_secrets(settings: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return settings of a model that hold nothing to be kept secret, at any depth.
+
+    Raises:
+        ValueError: They may. Nothing of it is quoted but the names that lead there.
+    """
+    for where, value in _leaves(settings, ()):
+        named = any(_SECRET_NAME.fullmatch(name) for name in where)
+        if named or (isinstance(value, str) and without_secrets(value) != value):
+            msg = (
+                f"{'.'.join(where)} may be a secret, and a plan is kept and shown: a key goes into"
+                " the provider's environment variable, such as OPENAI_API_KEY"
+            )
+            raise PydanticCustomError(CONFIDENTIAL, "{told}", {"told": msg})
+    return settings
+
+
+def _leaves(
+    value: JsonValue, where: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], JsonValue]]:
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _leaves(part, (*where, name))
+    elif isinstance(value, list):
+        for part in value:
+            yield from _leaves(part, where)
+    else:
+        yield where, value
+
+
+SettingsWithoutSecrets: TypeAlias = Annotated[
+    dict[str, JsonValue], AfterValidator(check_no_secrets)
+]
+"""A field of what is kept and shown."""
 
 
 class Settings(BaseModel):
