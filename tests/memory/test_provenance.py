@@ -92,7 +92,7 @@ def clean(episodes: Sequence[Episode]) -> list[Episode]:
 
 
 @pytest.mark.parametrize("name", EXACT)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(stream=streams())
 def test_bank_when_a_source_is_revoked_is_one_that_never_saw_it(
     name: str, stream: list[tuple[int, tuple[str, ...], bool]]

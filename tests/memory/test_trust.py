@@ -70,7 +70,7 @@ def test_payloads_when_policies_are_on_never_succeed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_recall_when_a_source_is_not_trusted_is_that_of_a_bank_without_it(
     name: str, data: st.DataObject
