@@ -5,10 +5,8 @@ import contextlib
 import io
 import json
 import logging
-import sqlite3
 import sys
 import threading
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from planted_secrets import ENVIRONMENT, HEADER, KEY, PASSWORD, TELLING, TOKEN, leaks
 from toy_competition import ID, write_competition
 from tree_cases import RuleModel, feedback, reply
 
@@ -38,17 +37,6 @@ from langgraft.benchmarks.simulated.faults import Fault, FaultKind
 from langgraft.benchmarks.simulated.server import serve
 from langgraft.cli.app import run_command_line
 
-KEY = "planted-0key-9f8e7d6c5b4a"  # of no shape that anybody knows
-TOKEN = "ghp_planted0token0123456789abcdef"
-PASSWORD = "planted-0password-42"
-HEADER = "planted-0header-77aa55"
-SECRETS = (KEY, TOKEN, PASSWORD, HEADER)
-ENVIRONMENT = {
-    "OPENAI_API_KEY": KEY,
-    "GITHUB_TOKEN": TOKEN,
-    "DATABASE_URL": f"postgresql://ada:{PASSWORD}@localhost/app",
-    "GATEWAY_SECRET": HEADER,
-}
 PLAN = {
     "study": "continual",
     "model": "openai:simulated",
@@ -60,7 +48,6 @@ PLAN = {
     "sequences": ["A>B"],
     "conditions": [{"name": "agg", "provider": "insight"}],
 }
-TELLING = f"Incorrect API key provided: {KEY}. Authorization: Bearer {TOKEN}, x-gateway: {HEADER}"
 
 
 @pytest.fixture(autouse=True)
@@ -113,28 +100,6 @@ def langgraft(*arguments: object) -> tuple[int, str]:
         except SystemExit as ended:
             return int(ended.code or 0), said.getvalue()
     return 0, said.getvalue()
-
-
-def leaks(place: Path, *said: str) -> list[str]:
-    """List where a secret is in a folder: in bytes of files, their names, and what is compressed in databases."""
-    found = [text for text in said if any(secret in text for secret in SECRETS)]
-    for path in sorted(place.rglob("*")):
-        held = [str(path).encode(), *(_contents(path) if path.is_file() else ())]
-        found += [str(path) for each in held if any(secret.encode() in each for secret in SECRETS)]
-    return found
-
-
-def _contents(path: Path) -> Iterator[bytes]:
-    yield (data := path.read_bytes())
-    if data.startswith(b"SQLite format 3"):
-        with contextlib.closing(sqlite3.connect(path)) as database:
-            tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            for (table,) in tables.fetchall():
-                for row in database.execute(f'SELECT * FROM "{table}"'):
-                    for value in row:
-                        if isinstance(value, bytes):
-                            with contextlib.suppress(zlib.error):
-                                yield zlib.decompress(value)
 
 
 class Runs(BaseTracer):

@@ -92,8 +92,13 @@ def write_bill(home: Path, wheel: Path) -> None:
     bill = wheel.with_name(f"{wheel.name.removesuffix('.whl')}.cdx.json")
     tool = [tool_path("cyclonedx-py"), "environment", str(home), "--output-reproducible"]
     call([*tool, "--of", "JSON", "-o", str(bill)], REPOSITORY, check=True)
-    named = [each["name"] for each in json.loads(bill.read_text("utf-8"))["components"]]
-    say(f"{bill.name}: {len(named)} components")
+    told = json.loads(bill.read_text("utf-8"))
+    own = next(each for each in told["components"] if each["name"] == "langgraft")
+    told["components"].remove(own)
+    del own["externalReferences"]  # where the wheel lay on this machine
+    told["metadata"]["component"] = own  # what the list is about
+    bill.write_text(json.dumps(told, indent=2, sort_keys=True) + "\n", "utf-8")
+    say(f"{bill.name}: {len(told['components'])} components")
 
 
 def try_ends() -> int:
