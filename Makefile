@@ -10,6 +10,9 @@ DEMO_OUT ?= runs/demo
 # More arguments of the demo, such as --limit 6.
 DEMO_ARGS ?=
 ACCEPTANCE_OUT ?= runs/acceptance
+BENCH_OUT ?= runs/bench
+BENCH_ARGS ?=
+PEERS ?= .venv-peers
 REDUCED ?=
 ONLY ?=
 SKIP ?=
@@ -21,7 +24,7 @@ PYTEST_ARGS ?=
 AUDIT_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-mle demo-mle-chain alfworld demo-alfworld demo-transplant test test-all check lint format type acceptance architecture base-image boards prompts docs figures build bare compat audit release-check clean links
+.PHONY: help bench demo demo-mle demo-mle-chain alfworld demo-alfworld demo-transplant test test-all check lint format type acceptance architecture base-image boards prompts docs figures build bare compat audit release-check clean links
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -130,6 +133,21 @@ acceptance: $(VENV)/.dev ## Measure every promise (REDUCED=1: small; ONLY=word, 
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m acceptance --out "$(ACCEPTANCE_OUT)" \
 		$(if $(REDUCED),--reduced) $(if $(ONLY),--only "$(ONLY)") $(if $(SKIP),--skip "$(SKIP)")
 
+# What is measured beside ours, in an environment of its own: it would hold back versions of ours.
+$(PEERS)/.peers: pyproject.toml | links
+ifdef UV
+	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" $(PEERS)
+	@$(UV) pip install --quiet --python $(PEERS)/bin/python -e '.[all]' --group bench-peers
+else
+	@"$(PYTHON)" -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(PEERS)/bin/python -m pip install --quiet -e '.[all]' --group bench-peers
+endif
+	@touch $@
+
+bench: $(PEERS)/.peers ## Measure speed beside peers and floors, on one page (BENCH_ARGS: --only word, --sizes 1000)
+	@$(PEERS)/bin/langgraft bench --out "$(BENCH_OUT)" $(BENCH_ARGS)
+
 architecture: $(VENV)/.dev ## Draw the floors of docs/architecture.md anew, and list the files that calls enter
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m architecture
 
@@ -179,4 +197,4 @@ release-check: $(VENV)/.release ## Do version, changelog and citation agree with
 	@$(RELEASE) agree "$(TAG)"
 
 clean: ## Remove the virtual environment and caches
-	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(PEERS) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

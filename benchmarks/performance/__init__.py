@@ -1,1 +1,1 @@
-"""Speed, as ratios against a named floor measured in the same process."""
+"""Speed, each figure beside a floor and peers measured in the same run; `langgraft bench` writes the page."""

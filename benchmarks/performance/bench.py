@@ -79,7 +79,8 @@ class Topic:
     """What is measured together."""
 
     title: str
-    measure: Callable[[Setting], Iterator[Section]]
+    measure: Callable[[Setting], Iterator[Sequence[Section]]]
+    """Yields its sections as far as they are, again and again: a run may take an hour."""
 
 
 def topics(only: str | None) -> tuple[Topic, ...]:
@@ -133,7 +134,7 @@ _VERSIONS: Final = (
 )
 
 
-def _imports(_: Setting) -> Iterator[Section]:
+def _imports(_: Setting) -> Iterator[Sequence[Section]]:
     """Measure what starting takes, in a process each time."""
     found = Section(
         "imports",
@@ -143,7 +144,7 @@ def _imports(_: Setting) -> Iterator[Section]:
     code: Mapping[str, str] = {
         "floor: Python itself": "pass",
         "langgraft": "import langgraft",
-        "langgraft, with what adds memory": "from langgraft import add_memory, open_memory",
+        "langgraft, with what adds memory": "from langgraft import MemoryMiddleware, open_memory",
         "langgraft --help": "",
         "langchain.agents": "import langchain.agents",
         "langgraph.graph": "import langgraph.graph",
@@ -169,7 +170,7 @@ def _imports(_: Setting) -> Iterator[Section]:
             who = "langgraft"
         columns = tuple(tuple(each * 1e3 for each in column) for column in zip(*times, strict=True))
         found.rows.append(Row(name, who, Times(*columns)))
-    yield found
+    yield [found]
 
 
 def _process_seconds(command: Sequence[str]) -> tuple[float, float]:
@@ -181,7 +182,7 @@ def _process_seconds(command: Sequence[str]) -> tuple[float, float]:
     return cpu, time.perf_counter() - wall
 
 
-def _graph(_: Setting) -> Iterator[Section]:
+def _graph(_: Setting) -> Iterator[Sequence[Section]]:
     found = Section(
         "graph",
         "A graph without memory",
@@ -196,19 +197,19 @@ def _graph(_: Setting) -> Iterator[Section]:
         times = alone(_episodes, tuple(names))
     except MissingExtraError as error:
         found.missing["all"] = str(error)
-        yield found
+        yield [found]
         return
     for name, values in times.items():
         who = {"hand-written": "floor", "langgraft": "langgraft"}.get(name, "peer")
         found.rows.append(Row(names[name], who, _once(values)))  # type: ignore[arg-type]
-    yield found
+    yield [found]
 
 
 def _episodes(names: Sequence[str]) -> dict[str, list[float]]:
     return episode_times(names, episodes=20, rounds=7)
 
 
-def _turns(setting: Setting) -> Iterator[Section]:
+def _turns(setting: Setting) -> Iterator[Sequence[Section]]:
     found = Section(
         "turn",
         "Overhead a turn",
@@ -223,7 +224,7 @@ def _turns(setting: Setting) -> Iterator[Section]:
         rows, missing = alone(_measure_turns, size, folder)
         found.rows += rows
         found.missing.update(missing)
-    yield found
+        yield [found]
 
 
 _TURNS: Final = (
@@ -288,7 +289,7 @@ def _filled(store: Any, size: int) -> TrajectoryMemory:
     return memory
 
 
-def _provider(_: Setting) -> Iterator[Section]:
+def _provider(_: Setting) -> Iterator[Sequence[Section]]:
     found = Section(
         "provider",
         "A provider over what it stands on",
@@ -298,7 +299,7 @@ def _provider(_: Setting) -> Iterator[Section]:
         taken: Compared = alone(measure, size)
         found.rows.append(Row(f"floor: {floor}", "floor", _once([taken.floor]), size))
         found.rows.append(Row(name, "langgraft", _once([taken.ours]), size))
-    yield found
+        yield [found]
 
 
 _FLOORS: Final[Sequence[tuple[str, str, Callable[[int], Compared], int]]] = (
@@ -318,7 +319,7 @@ _FLOORS: Final[Sequence[tuple[str, str, Callable[[int], Compared], int]]] = (
 )
 
 
-def _harness(_: Setting) -> Iterator[Section]:
+def _harness(_: Setting) -> Iterator[Sequence[Section]]:
     found = Section(
         "harness",
         "The harness over the ideal",
@@ -338,20 +339,22 @@ def _harness(_: Setting) -> Iterator[Section]:
         ours, bare = calls_over_http(count, mixed=False)
         found.rows.append(Row("floor: bare ChatOpenAI over HTTP", "floor", _once([bare]), count))
         found.rows.append(Row("langgraft over HTTP", "langgraft", _once([ours]), count))
-    yield found
-    found = Section(
+    yield [found]
+    item_costs = Section(
         "harness-item",
         "What an item costs the harness",
         "CPU of executing, committing and syncing an item of a continual study whose episodes are"
         " played already, beside that of playing it.",
     )
     added, item = overhead_per_item()
-    found.rows.append(Row("floor: the item itself, with a simulated model", "floor", _once([item])))
-    found.rows.append(Row("langgraft harness, beside it", "langgraft", _once([added])))
-    yield found
+    item_costs.rows += [
+        Row("floor: the item itself, with a simulated model", "floor", _once([item])),
+        Row("langgraft harness, beside it", "langgraft", _once([added])),
+    ]
+    yield [found, item_costs]
 
 
-def _alfworld(_: Setting) -> Iterator[Section]:
+def _alfworld(_: Setting) -> Iterator[Sequence[Section]]:
     found = Section(
         "alfworld",
         "ALFWorld over plain TextWorld",
@@ -370,10 +373,10 @@ def _alfworld(_: Setting) -> Iterator[Section]:
     for call, each in times.items():
         found.rows.append(Row(f"floor: TextWorld, a {call}", "floor", _once([each.plain])))
         found.rows.append(Row(f"langgraft engine, a {call}", "langgraft", _once([each.ours])))
-    yield found
+    yield [found]
 
 
-def _sandbox(_: Setting) -> Iterator[Section]:
+def _sandbox(_: Setting) -> Iterator[Sequence[Section]]:
     found = Section(
         "sandbox",
         "Programs in a sandbox",
@@ -396,7 +399,7 @@ def _sandbox(_: Setting) -> Iterator[Section]:
                 found.rows.append(Row(title, who, _once(values)))  # type: ignore[arg-type]
     except SandboxUnavailableError as error:
         found.missing["all"] = str(error)
-    yield found
+    yield [found]
 
 
 def _once(values: Sequence[float]) -> Times:
@@ -404,11 +407,11 @@ def _once(values: Sequence[float]) -> Times:
     return Times(tuple(values), tuple(values))
 
 
-def _words(setting: Setting) -> Iterator[Section]:
+def _words(setting: Setting) -> Iterator[Sequence[Section]]:
     return sections("words", setting.sizes, setting.work)
 
 
-def _vectors(setting: Setting) -> Iterator[Section]:
+def _vectors(setting: Setting) -> Iterator[Sequence[Section]]:
     return sections("vectors", setting.sizes, setting.work)
 
 
@@ -446,9 +449,10 @@ def run(out: Path, sizes: str, only: str | None, say: Callable[[str], None]) -> 
     for each in chosen:
         say(f"measuring {each.title}")
         with tempfile.TemporaryDirectory(prefix="langgraft-bench-") as folder:
-            for section in each.measure(Setting(numbers, Path(folder))):
-                done.append(section)
-                where = write_page(out, done, measured_on, numbers)
+            found: Sequence[Section] = ()
+            for found in each.measure(Setting(numbers, Path(folder))):
+                where = write_page(out, [*done, *found], measured_on, numbers)
+            done += found
     counted = tally([one for section in done for one in comparisons(section)])
     say(f"{', '.join(f'{count} {verdict}' for verdict, count in counted.items())}: {where}")
     return where

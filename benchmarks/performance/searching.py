@@ -120,8 +120,8 @@ _TOPICS: Final[Mapping[Ranking, str]] = {"words": "by words", "vectors": "by vec
 
 def sections(
     ranks: Ranking, sizes: Sequence[int], work: Path, *, rounds: int = 3
-) -> Iterator[Section]:
-    """Measure all who rank alike, at each size.
+) -> Iterator[list[Section]]:
+    """Measure all who rank alike, and yield the sections as far as they are after each size.
 
     Args:
         ranks: By what.
@@ -145,7 +145,7 @@ def sections(
             section.rows += _rows(there, found, name, size)
             for slow, why in found.slow.items():
                 section.missing[f"{slow}, {size:,} records"] = why
-    yield from made.values()
+        yield list(made.values())
 
 
 def _no_part(each: Contender, section: str) -> str:
