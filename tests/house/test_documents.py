@@ -46,9 +46,11 @@ def save_files(page: Path, folder: Path) -> None:
             (folder / named[1]).write_text(code)
 
 
+# Lessons are pasted whole, below.
 BLOCKS = [
     pytest.param(page, code, id=f"{page.name}-{number}")
     for page in PAGES
+    if page not in TUTORIALS
     for number, code in enumerate(blocks(page, "python"))
 ]
 # Their fences say what they need: ```python docker
