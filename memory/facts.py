@@ -69,7 +69,7 @@ def written(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that was said, and that may change: a value of an attribute of a subject.
+    """Something that was said, and that may change: a `value` of an attribute of a subject, drawn `by` whom.
 
     Raises:
         InputError: `kind` is none, or `since` or `until` no moment.

@@ -121,7 +121,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What one bank sees, and what it is asked."""
+    """What one bank, `name`, sees of a `domain` (`sessions`), and what it is asked (`questions`)."""
 
     name: str
     domain: str

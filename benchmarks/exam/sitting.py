@@ -63,7 +63,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What one memory came to."""
+    """What one memory, `name`, came to in all its `answers`."""
 
     name: str
     needs: tuple[str, ...]

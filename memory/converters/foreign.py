@@ -68,7 +68,7 @@ FORMS: Final[Mapping[str, Form]] = {
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A field that did not come through, or came through otherwise."""
+    """A field that did not come through, or came through otherwise: `how`."""
 
     field: str
     """Of a file that is read: where it stood. Of one that is written: the item's field."""
@@ -94,7 +94,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What was read of a file."""
+    """What was read of a file, and the `losses` on the way."""
 
     items: list[MemoryItem]
     """In the order of their `order_index`."""

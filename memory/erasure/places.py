@@ -210,7 +210,7 @@ class Place(Protocol):
 
 @dataclass(frozen=True)
 class VectorPlace:
-    """A cache of vectors, which are found by the texts they are of."""
+    """A `cache` of vectors, which are found by the texts they are of."""
 
     cache: VectorCache
 

@@ -54,7 +54,7 @@ class _Frozen(BaseModel):
 
 
 class Looked(_Frozen):
-    """What came of one place."""
+    """What came of one `place`."""
 
     place: str
     removed: int = 0
@@ -64,7 +64,10 @@ class Looked(_Frozen):
 
 
 class ErasureReceipt(_Frozen):
-    """Proof of an erasure."""
+    """Proof of an erasure: of what `kind`, `began` when, and what came of its `places`.
+
+    `format` and `version` are the line's; `signature` is empty where no key was given.
+    """
 
     format: Literal["langgraft-erasure"] = FORMAT
     version: Literal[1] = VERSION

@@ -38,7 +38,7 @@ MOST_MERGED: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class KeptFact:
-    """A fact as a bank holds it."""
+    """A `fact` of the episode `episode_id` as a bank holds it."""
 
     id: str
     """The item's."""
