@@ -51,6 +51,7 @@ from langgraft.benchmarks.performance.react_agent import (
     calls_over_http,
     episode_times,
     overhead_per_item,
+    turn_cost,
     turn_times,
 )
 from langgraft.benchmarks.performance.sandboxes import (
@@ -302,6 +303,21 @@ def _provider(_: Setting) -> Iterator[Sequence[Section]]:
         yield [found]
 
 
+def _parts(_: Setting) -> Iterator[Sequence[Section]]:
+    found = Section(
+        "turn-parts",
+        "What the middleware adds beside the provider",
+        "A turn over 10,000 trajectories after so many messages, less the turn without memory and less"
+        " the provider's own calls; the floor is what LangGraph takes for hooks that keep a number.",
+    )
+    for history in (0, 2_000):
+        cost = turn_cost(10_000, history=history)
+        hooks, ours = _once([cost.hooks - cost.bare]), _once([cost.overhead])
+        found.rows.append(Row("floor: the hooks alone", "floor", hooks, history))
+        found.rows.append(Row("langgraft MemoryMiddleware", "langgraft", ours, history))
+        yield [found]
+
+
 _FLOORS: Final[Sequence[tuple[str, str, Callable[[int], Compared], int]]] = (
     ("take in an episode", "`InMemoryStore.put` of its text", take_in_over_put, 1_000),
     ("recall", "a search of its ranker's index", recall_over_ranker, 1_000),
@@ -335,10 +351,14 @@ def _harness(_: Setting) -> Iterator[Sequence[Section]]:
         )
         reached = calls_in_process(count) * count / SECONDS
         found.rows.append(Row("langgraft, in this process", "langgraft", _once([reached]), count))
-    for count in (16, 64):
-        ours, bare = calls_over_http(count, mixed=False)
-        found.rows.append(Row("floor: bare ChatOpenAI over HTTP", "floor", _once([bare]), count))
-        found.rows.append(Row("langgraft over HTTP", "langgraft", _once([ours]), count))
+    for mixed, what in ((False, "frozen memory"), (True, "half of it streams that learn")):
+        for count in (16, 64):
+            ours, bare = calls_over_http(count, mixed=mixed)
+            floor = f"floor: bare ChatOpenAI over HTTP, as many calls as with {what}"
+            found.rows.append(Row(floor, "floor", _once([bare]), count))
+            found.rows.append(
+                Row(f"langgraft over HTTP, {what}", "langgraft", _once([ours]), count)
+            )
     yield [found]
     item_costs = Section(
         "harness-item",
@@ -419,6 +439,7 @@ TOPICS: Final = (
     Topic("words: recall, write, cold open, memory", _words),
     Topic("vectors: recall, write, cold open, memory", _vectors),
     Topic("turn: overhead of memory", _turns),
+    Topic("middleware: over LangGraph's hooks", _parts),
     Topic("provider: over its floor", _provider),
     Topic("graph: without memory", _graph),
     Topic("harness: over the ideal", _harness),

@@ -156,7 +156,9 @@ def _sqlite_store(ranks: Ranking, folder: Path, embeddings: DrawnEmbeddings) -> 
     opened.callback(connection.close)
     index: Any = _index(ranks, embeddings)
     # It reads `text_fields` where its documentation, and the other stores, have `fields`.
-    store = SqliteStore(connection, index=index and {**index, "text_fields": index["fields"]})
+    if index is not None:
+        index["text_fields"] = index["fields"]
+    store = SqliteStore(connection, index=index)
     store.setup()
     return _OverStore(store, opened)
 

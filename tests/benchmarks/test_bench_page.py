@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Sequence
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def _section(*rows: Row, name: str = "recall-words") -> Section:
 
 
 def _write(out: Path, *sections: Section) -> str:
-    return page.write_page(out, sections, {"Python": "3"}, (10,)).read_text("utf-8")
+    return unescape(page.write_page(out, sections, {"Python": "3"}, (10,)).read_text("utf-8"))
 
 
 def test_page_when_a_peer_is_not_installed_then_names_it_with_the_line_that_installs_it(
@@ -46,7 +47,7 @@ def test_page_when_a_peer_is_not_installed_then_names_it_with_the_line_that_inst
 def test_contenders_when_ours_then_need_nothing_and_stand_beside_a_floor() -> None:
     """Without a single peer there is a page: ours, and the floor first."""
     for ranks in ("words", "vectors"):
-        first, *others = contenders.contenders(ranks)  # type: ignore[arg-type]
+        first, *others = contenders.contenders(ranks)
         assert first.who == "floor"
         assert not first.lacking()
         assert [each.lacking() for each in others if each.who == "langgraft"] == ["", "", ""]
