@@ -573,11 +573,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self, memory: MemoryProvider[Any], record: TurnRecord, error: BaseException
     ) -> None:
         self._filings.miss((memory.namespace, record["episode"]["id"]), memory, record)
-        logger.warning(
-            "A turn was not filed, a later one files it (%s: %s)",
-            type(error).__name__,
-            without_secrets(str(error)),
-        )
+        told = f"{type(error).__name__}: {without_secrets(str(error))}"
+        logger.warning("A turn was not filed, a later one files it (%s)", told)
 
 
 def _node(
@@ -639,10 +636,7 @@ class _Opened:
                 raise SettingsError(msg)
         elif isinstance(memory, MemoryProvider):
             if user is not None and memory.settings.trust is None:
-                msg = (
-                    "`user` of MemoryMiddleware has no meaning with one provider that has no `trust`"
-                    " settings: give its class, or Banks"
-                )
+                msg = "`user` of MemoryMiddleware has no meaning with one provider without `trust`: give its class, or Banks"
                 raise SettingsError(msg)
             self.example = memory
         else:

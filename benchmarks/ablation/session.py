@@ -24,9 +24,8 @@ from langgraft.benchmarks.ablation.plan import (
 )
 from langgraft.benchmarks.ablation.variants import VARIANTS, Without
 from langgraft.benchmarks.comparison.sequential import guard_decision
-from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSpec
-from langgraft.benchmarks.harness.usage import metered
+from langgraft.benchmarks.harness.usage import metered, replicate_scope
 from langgraft.memory.controls import Framing, Placebo, RandomRetrieval, WriteOnly
 from langgraft.memory.importing import ImportChoices
 from langgraft.memory.model import Episode, MemoryDelta, fold

@@ -9,9 +9,8 @@ from langgraph.store.base import BaseStore
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import LanggraftError
 from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
-from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.study import SIMULATED, BankPlace, ItemOutcome, RunSpec
-from langgraft.benchmarks.harness.usage import metered
+from langgraft.benchmarks.harness.usage import metered, replicate_scope
 from langgraft.environments.text import TextWorldFactory
 from langgraft.graphs.react import build_react_agent
 from langgraft.memory.controls import REPLACEMENTS

@@ -16,8 +16,6 @@ import sqlite3
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import zip_longest
@@ -41,7 +39,7 @@ from langgraft._core.texts import in_a_line
 from langgraft._core.untrusted import check_number, load_json
 from langgraft.benchmarks.harness.budget import MOST_KEPT
 from langgraft.benchmarks.harness.replies import is_complete
-from langgraft.benchmarks.harness.usage import asking_node
+from langgraft.benchmarks.harness.usage import asking_node, current_replicate
 
 SCHEMA_VERSION = 1
 """Part of every key and of the file: raise it when kept replies can no longer be trusted."""
@@ -63,7 +61,6 @@ _FILE = Layout(
     durable=False,
 )
 
-_REPLICATE: ContextVar[str] = ContextVar("langgraft_replicate", default="")
 _logger = logging.getLogger(__name__)
 
 
@@ -76,32 +73,6 @@ class CacheMode(StrEnum):
     """Answers everything; a request it does not know is an error."""
     OFF = "off"
     """Nothing; the file is not touched."""
-
-
-@contextmanager
-def replicate_scope(name: str) -> Iterator[str]:
-    """Ask as one replicate: requests in this context share answers only under the same name.
-
-    Scopes nest, and their names are joined by a slash: `run-0` and `test` give `run-0/test`.
-
-    Args:
-        name: What tells this repetition from others of the same requests.
-
-    Yields:
-        The full name.
-    """
-    outer = _REPLICATE.get()
-    full = f"{outer}/{name}" if outer else name
-    token = _REPLICATE.set(full)
-    try:
-        yield full
-    finally:
-        _REPLICATE.reset(token)
-
-
-def current_replicate() -> str:
-    """Return the name of the replicate that is asking; empty outside of any scope."""
-    return _REPLICATE.get()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What model calls cost: counted per item through a scope.
+"""What model calls cost: counted per item through a scope; and which replicate asks.
 
 A `UsageFile` keeps the counts of an item that several processes work through, one after the other.
 """
@@ -20,8 +20,36 @@ from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import RunDirectoryError
 from langgraft._core.files import disk_errors, make_directory, whole_lines, write_all
 
+_REPLICATE: ContextVar[str] = ContextVar("langgraft_replicate", default="")
+
 MOST_TOKENS: Final = 10**9
 """Of one reply; who counts more counts something else."""
+
+
+@contextmanager
+def replicate_scope(name: str) -> Iterator[str]:
+    """Ask as one replicate: requests in this context share answers only under the same name.
+
+    Scopes nest, and their names are joined by a slash: `run-0` and `test` give `run-0/test`.
+
+    Args:
+        name: What tells this repetition from others of the same requests.
+
+    Yields:
+        The full name.
+    """
+    outer = _REPLICATE.get()
+    full = f"{outer}/{name}" if outer else name
+    token = _REPLICATE.set(full)
+    try:
+        yield full
+    finally:
+        _REPLICATE.reset(token)
+
+
+def current_replicate() -> str:
+    """Return the name of the replicate that is asking; empty outside of any scope."""
+    return _REPLICATE.get()
 
 
 def is_count(value: object) -> TypeGuard[int]:

@@ -18,7 +18,6 @@ from langgraph.store.memory import InMemoryStore
 from typing_extensions import override
 
 from langgraft._core.errors import InfrastructureError, PlanError, SettingsError
-from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.execute import in_thread
 from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.models import make_model, shared_by, silence
@@ -29,7 +28,7 @@ from langgraft.benchmarks.harness.study import (
     RunFiles,
     RunSpec,
 )
-from langgraft.benchmarks.harness.usage import current_meters
+from langgraft.benchmarks.harness.usage import current_meters, replicate_scope
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.base import Parts
 from langgraft.benchmarks.mle.agents.settings import AgentSettings

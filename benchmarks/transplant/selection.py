@@ -16,9 +16,8 @@ from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import StudyError
-from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSpec
-from langgraft.benchmarks.harness.usage import metered
+from langgraft.benchmarks.harness.usage import metered, replicate_scope
 from langgraft.benchmarks.transplant.domains import open_domain
 from langgraft.benchmarks.transplant.plan import TransplantPlan
 from langgraft.benchmarks.transplant.session import (

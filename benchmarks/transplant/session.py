@@ -16,7 +16,6 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.canonical import JSON, text_digest
 from langgraft._core.errors import InputError, LanggraftError
 from langgraft._core.texts import Prompt
-from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.conversations import (
     Conversation,
     Message,
@@ -34,7 +33,7 @@ from langgraft.benchmarks.harness.study import (
     PlanLogReader,
     RunSpec,
 )
-from langgraft.benchmarks.harness.usage import metered
+from langgraft.benchmarks.harness.usage import metered, replicate_scope
 from langgraft.benchmarks.transplant.domains import open_domain
 from langgraft.benchmarks.transplant.plan import (
     GATE,

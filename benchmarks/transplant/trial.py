@@ -25,7 +25,7 @@ from langgraft._core.errors import InputError, LanggraftError
 from langgraft._core.lazy import require
 from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast, compare
 from langgraft.benchmarks.comparison.verdicts import FEWEST_RUNS, NAMED, Verdict
-from langgraft.benchmarks.harness.cache import replicate_scope
+from langgraft.benchmarks.harness.usage import replicate_scope
 from langgraft.benchmarks.reporting.findings import control_findings, sentence
 from langgraft.benchmarks.reporting.words import listing, plain, sample_of, several
 from langgraft.memory.bank_format import read_items

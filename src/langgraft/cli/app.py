@@ -2,20 +2,16 @@
 `langgraft --help` answers at once.
 """  # noqa: D205
 
-import atexit
 import io
 import logging
-import os
 import sys
-import traceback
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from langgraft._core.errors import InputError, LanggraftError, MissingExtraError
-from langgraft._core.texts import printable, without_secrets
+from langgraft.cli.ending import INTERRUPTED, Printable, end_at_once, told_of
 from langgraft.cli.groups import DataDirOption, FolderOption, JsonOption, cache_app, sandbox_app
 from langgraft.cli.groups import app as competitions_app
 from langgraft.cli.memory_app import app as memory_app
@@ -36,7 +32,6 @@ app.add_typer(cache_app)
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
-EXIT_INTERRUPTED = 130
 
 PlanArgument = Annotated[
     str, typer.Argument(metavar="PLAN", help="A plan file, or the name of one that ships.")
@@ -686,40 +681,14 @@ def run_command_line() -> None:
         # A terminal that is not UTF-8 gets `\u2026` for what it cannot show, not a traceback.
         sys.stdout.reconfigure(errors="backslashreplace")
     if logging.lastResort is not None:  # what nobody configured is written to standard error
-        logging.lastResort.setFormatter(_Printable())
+        logging.lastResort.setFormatter(Printable())
     try:
         app()
     except SystemExit as ended:
-        if ended.code == EXIT_INTERRUPTED:
-            _end_at_once()
+        if ended.code == INTERRUPTED:
+            end_at_once()
         raise
     except (LanggraftError, RecursionError) as error:
-        sys.stderr.write(f"{_told(error)}\n")
+        sys.stderr.write(f"{told_of(error, debug=_debug)}\n")
         bad_input = isinstance(error, InputError | MissingExtraError | RecursionError)
         sys.exit(EXIT_BAD_INPUT if bad_input else EXIT_FAILED)
-
-
-def _end_at_once() -> None:
-    """End an interrupted process without unloading it, which takes seconds while others are at work."""
-    atexit._run_exitfuncs()  # noqa: SLF001 - there is no other way to them
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # nobody reads it, or it is closed
-            stream.flush()
-    os._exit(EXIT_INTERRUPTED)
-
-
-class _Printable(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return printable(without_secrets(super().format(record)))
-
-
-def _told(error: Exception) -> str:
-    """Return what is said of an error: a line, or all there is; nothing in it steers a terminal."""
-    if _debug:
-        told = without_secrets("".join(traceback.format_exception(error)))
-        return "\n".join(map(printable, told.split("\n")))
-    if isinstance(error, RecursionError):
-        return "langgraft: what was read is nested too deeply; --debug shows where"
-    # The harness's own notes say where; LangGraph's say in which of its tasks.
-    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith("in run")]
-    return printable("langgraft: " + " ".join(" ".join([str(error), *notes]).split()))

@@ -27,13 +27,12 @@ from langgraft.benchmarks.harness.cache import (
     MOST_CHARACTERS,
     CacheMode,
     ResponseCache,
-    current_replicate,
     key_text,
-    replicate_scope,
     request_key,
 )
 from langgraft.benchmarks.harness.exchange import OPERATIONAL, request_texts
 from langgraft.benchmarks.harness.models import make_model
+from langgraft.benchmarks.harness.usage import current_replicate, replicate_scope
 
 
 @pytest.fixture

@@ -27,10 +27,10 @@ from langgraft._core.errors import (
     SettingsError,
 )
 from langgraft.benchmarks.harness.budget import CallBudget
-from langgraft.benchmarks.harness.cache import ResponseCache, replicate_scope
+from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.exchange import RetryPolicy, Timing
 from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
-from langgraft.benchmarks.harness.usage import UsageMeter, metered
+from langgraft.benchmarks.harness.usage import UsageMeter, metered, replicate_scope
 from langgraft.benchmarks.simulated.faults import Fault, FaultKind, failing, rate_limited
 from langgraft.benchmarks.simulated.server import ModelServer, serve
 
@@ -489,7 +489,8 @@ async def test_cache_when_two_ask_at_once_then_both_get_the_first_answer(tmp_pat
 
 ASKER = """
 import sys
-from langgraft.benchmarks.harness.cache import ResponseCache, replicate_scope
+from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.usage import replicate_scope
 from langgraft.benchmarks.harness.models import make_model
 
 url, path = sys.argv[1:]
