@@ -298,7 +298,7 @@ def _provider(_: Setting) -> Iterator[Sequence[Section]]:
     )
     for name, floor, measure, size in _FLOORS:
         taken: Compared = alone(measure, size)
-        found.rows.append(Row(f"floor: {floor}", "floor", _once([taken.floor]), size))
+        found.rows.append(Row(f"floor of {name}: {floor}", "floor", _once([taken.floor]), size))
         found.rows.append(Row(name, "langgraft", _once([taken.ours]), size))
         yield [found]
 

@@ -85,8 +85,8 @@ _CHROMA: Final = (
     " file: its index is the same."
 )
 _OPENED: Final = (
-    "The file is checked, and the index beside it held against what was written since it was saved: a"
-    " cost that hardly grows with the records."
+    "The saved index is held against its checksum and against what was written since, so that damage and"
+    " other writers are noticed: all of it is read once, which the peer does not do."
 )
 _NOT_EXACT: Final = (
     "The peer's index is approximate (HNSW), and misses of the best ten what its column says; ours"
