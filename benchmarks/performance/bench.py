@@ -102,7 +102,7 @@ def machine() -> dict[str, str]:
     found = {
         "langgraft": langgraft.__version__,
         "Python": platform.python_version(),
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "system": f"{platform.system()} {platform.machine()}",
         "cores": str(os.cpu_count()),
         "load before the run": " ".join(f"{each:.1f}" for each in os.getloadavg()),
     }

@@ -85,8 +85,8 @@ _FETCHED: Final = (
     " what other processes wrote. The peer looks at its own file or memory alone."
 )
 _CHROMA: Final = (
-    "Chroma itself takes most of it, as raw Chroma shows. Where that counts, keep the bank in a SQLite"
-    " file: its index is the same."
+    "Chroma's own calls take most of it: the same index over a SQLite file, or in memory, stands beside"
+    " it. Where that counts, keep the bank in a SQLite file."
 )
 _OPENED: Final = (
     "The saved index is held against its checksum and against what was written since, so that damage and"
