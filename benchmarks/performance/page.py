@@ -380,6 +380,9 @@ def _growth(section: Section) -> Any:
         )
     axes.set_xscale("log")
     axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):  # the default writes powers as formulas
+        axis.set_major_formatter(lambda value, _: f"{value:,g}")
+        axis.set_minor_formatter(lambda *_: "")
     axes.set_xlabel("size")
     axes.set_ylabel(section.unit)
     axes.grid(axis="y")
