@@ -226,12 +226,17 @@ def as_if_applied(
         ranker: What orders the items of a search with a query, if anything of ours does.
 
     Raises:
-        InputError: A change does not fit the bank.
+        InputError: The program reads the bank, and a change does not fit it.
     """
-    pending = {op.key: op for op in (yield from _writes(namespace, delta))} if delta else {}
+    pending: dict[str, PutOp] = {}
+    known = not delta
     ranked: list[RankedStore] = []
 
     def answer(step: Step) -> Program[list[Result]]:
+        nonlocal known
+        if isinstance(step, Sequence) and not known:  # most programs read nothing
+            pending.update({op.key: op for op in (yield from _writes(namespace, delta))})
+            known = True
         if not isinstance(step, Sequence) or not pending:
             return (yield step)
         asked = [op for op in step if not (is_pending(op) or _searches(op, namespace))]

@@ -102,7 +102,7 @@ def machine() -> dict[str, str]:
     found = {
         "langgraft": langgraft.__version__,
         "Python": platform.python_version(),
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "system": f"{platform.system()} {platform.machine()}",
         "cores": str(os.cpu_count()),
         "load before the run": " ".join(f"{each:.1f}" for each in os.getloadavg()),
     }
@@ -298,7 +298,7 @@ def _provider(_: Setting) -> Iterator[Sequence[Section]]:
     )
     for name, floor, measure, size in _FLOORS:
         taken: Compared = alone(measure, size)
-        found.rows.append(Row(f"floor: {floor}", "floor", _once([taken.floor]), size))
+        found.rows.append(Row(f"floor of {name}: {floor}", "floor", _once([taken.floor]), size))
         found.rows.append(Row(name, "langgraft", _once([taken.ours]), size))
         yield [found]
 

@@ -28,7 +28,7 @@ Verdict: TypeAlias = Literal["ahead", "level", "behind"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One of ours beside one peer that keeps as much, at one size."""
+    """One of ours beside one peer, at one size."""
 
     section: Section
     ours: Row
@@ -42,21 +42,25 @@ class Comparison:
 
 
 def comparisons(section: Section) -> Iterator[Comparison]:
-    """Compare each of ours with every peer at its size that keeps as much: in memory, or on disk."""
+    """Compare each of ours with every peer at its size.
+
+    Of what writes, only with those that keep as much: in memory, or on disk.
+    """
     for ours in section.rows:
         for peer in section.rows:
             if (ours.who, peer.who) != ("langgraft", "peer") or ours.size != peer.size:
                 continue
-            if ours.durable != peer.durable and not section.name.startswith("open"):
+            if ours.durable != peer.durable and not section.name.startswith(_READING):
                 continue
             ratio = _ratio(ours, peer)
-            if section.more_is_better:
-                ratio = Spread(1 / ratio.median, 1 / ratio.high, 1 / ratio.low, ratio.n)
             verdict: Verdict = "level"
             if ratio.high < 1 or ratio.low > 1:
                 verdict = "ahead" if ratio.high < 1 else "behind"
             why = _why(section, ours, peer) if verdict == "behind" else ""
             yield Comparison(section, ours, peer, ratio, verdict, why)
+
+
+_READING: Final = ("recall", "open")
 
 
 def _ratio(ours: Row, peer: Row) -> Spread:
@@ -81,12 +85,12 @@ _FETCHED: Final = (
     " what other processes wrote. The peer looks at its own file or memory alone."
 )
 _CHROMA: Final = (
-    "Chroma itself takes most of it, as raw Chroma shows. Where that counts, keep the bank in a SQLite"
-    " file: its index is the same."
+    "Chroma's own calls take most of it: the same index over a SQLite file, or in memory, stands beside"
+    " it. Where that counts, keep the bank in a SQLite file."
 )
 _OPENED: Final = (
-    "The file is checked, and the index beside it held against what was written since it was saved: a"
-    " cost that hardly grows with the records."
+    "The saved index is held against its checksum and against what was written since, so that damage and"
+    " other writers are noticed: all of it is read once, which the peer does not do."
 )
 _NOT_EXACT: Final = (
     "The peer's index is approximate (HNSW), and misses of the best ten what its column says; ours"
@@ -151,7 +155,7 @@ _COLUMNS: Final = {
     "agreement": "share of the floor's best ten that it found",
     "section": "section of the page",
     "ours": "one of ours",
-    "peer": "a peer that keeps as much",
+    "peer": "the peer it is compared with",
     "ratio": "ours over the peer's, paired by question: the median",
     "ratio_low": "its lower quartile",
     "ratio_high": "its upper quartile",
@@ -376,6 +380,9 @@ def _growth(section: Section) -> Any:
         )
     axes.set_xscale("log")
     axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):  # the default writes powers as formulas
+        axis.set_major_formatter(lambda value, _: f"{value:,g}")
+        axis.set_minor_formatter(lambda *_: "")
     axes.set_xlabel("size")
     axes.set_ylabel(section.unit)
     axes.grid(axis="y")

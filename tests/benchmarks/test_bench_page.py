@@ -69,7 +69,8 @@ def test_comparison_when_quartiles_agree_then_says_who_is_ahead(
 def test_comparison_when_a_peer_keeps_less_then_is_not_made() -> None:
     """What is on disk is not held against what is gone with the process."""
     rows = _row("ours", [1], durable=True), _row("peer", [1], durable=False)
-    assert not list(page.comparisons(_section(*rows)))
+    assert not list(page.comparisons(_section(*rows, name="write-words")))
+    assert list(page.comparisons(_section(*rows, name="recall-words")))
     assert not list(page.comparisons(_section(_row("ours", [1]), _row("peer", [1], size=20))))
 
 
