@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from chain_study import ChainPlan, ChainStudy, chain_plan, run_chain
 from chromium import FLAGS
 
+from langgraft.benchmarks.harness.directory import locked
 from langgraft.benchmarks.harness.log import checked_line, run_folder
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.harness.watching import PlanWatch
@@ -33,7 +34,7 @@ class HostileStudy(ChainStudy):
 
 
 @pytest.fixture
-async def watch(tmp_path: Path) -> PlanWatch:
+async def watch(tmp_path: Path) -> AsyncIterator[PlanWatch]:
     """Return a plan under way whose every word is an attack."""
     out = tmp_path / "out"
     await run_chain(out, chain_plan(title=ATTACK), HostileStudy())
@@ -50,9 +51,10 @@ async def watch(tmp_path: Path) -> PlanWatch:
         (folder / "DONE.json").unlink()
         lines = [checked_line(json.dumps(each)) for each in events]
         (folder / "events.jsonl").write_bytes(b"".join(lines))
-    watch.look()
-    assert watch.states["under way"] == 2
-    return watch
+    with locked(out):  # else nobody runs it
+        watch.look()
+        assert watch.states["under way"] == 2
+        yield watch
 
 
 class _Server(ThreadingHTTPServer):
