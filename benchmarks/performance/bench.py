@@ -200,9 +200,9 @@ def _graph(_: Setting) -> Iterator[Sequence[Section]]:
         found.missing["all"] = str(error)
         yield [found]
         return
+    measured: dict[str, Who] = {"hand-written": "floor", "langgraft": "langgraft"}
     for name, values in times.items():
-        who = {"hand-written": "floor", "langgraft": "langgraft"}.get(name, "peer")
-        found.rows.append(Row(names[name], who, _once(values)))  # type: ignore[arg-type]
+        found.rows.append(Row(names[name], measured.get(name, "peer"), _once(values)))
     yield [found]
 
 
@@ -411,12 +411,11 @@ def _sandbox(_: Setting) -> Iterator[Sequence[Section]]:
     try:
         for name, measure in pairs.items():
             taken = measure(rounds=10)
-            for who, title, times in (
-                ("floor", f"floor of {name}", taken.floor),
-                ("langgraft", f"langgraft, {name}", taken.ours),
-            ):
-                values = tuple(each * 1e3 for each in times.values)
-                found.rows.append(Row(title, who, _once(values)))  # type: ignore[arg-type]
+            floor, ours = ([each * 1e3 for each in t.values] for t in (taken.floor, taken.ours))
+            found.rows += [
+                Row(f"floor of {name}", "floor", _once(floor)),
+                Row(f"langgraft, {name}", "langgraft", _once(ours)),
+            ]
     except SandboxUnavailableError as error:
         found.missing["all"] = str(error)
     yield [found]

@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import sqlite3
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -450,7 +451,7 @@ def _safe(connection: Any) -> Any:
 # Floors ---------------------------------------------------------------------------------------
 
 
-class _Appended:
+class _Appended(ABC):
     """Records appended to a file and synced: the least that keeps them. What is searched is made once.
 
     A search after further writes costs what it cost before them, and does not find them: no index
@@ -493,14 +494,14 @@ class _Appended:
             np.save(self._folder / "keys.npy", self._keys)
             self._save()
 
-    def _build(self, texts: list[str]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _build(self, texts: list[str]) -> None: ...
 
-    def _scores(self, query: str) -> NDArray[np.float64]:
-        raise NotImplementedError
+    @abstractmethod
+    def _scores(self, query: str) -> NDArray[np.float64]: ...
 
-    def _save(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _save(self) -> None: ...
 
 
 def _mapped(path: Path) -> Any:

@@ -161,8 +161,14 @@ class _Writer:
                 pet=self.pick(_PETS),
             )
         who, mine = ("I", "My") if subject == "user" else (subject, f"{subject}'s")
-        if change in ("gone", "wrong", "backdated", "repeat"):
-            return getattr(self, f"_{change}")(subject, who, mine)  # type: ignore[no-any-return]
+        told = {
+            "gone": self._gone,
+            "wrong": self._wrong,
+            "backdated": self._backdated,
+            "repeat": self._repeat,
+        }
+        if change in told:
+            return told[change](subject, who, mine)
         value, be = self.other_value(subject, change), "am" if who == "I" else "is"
         held = _Held(value, self.now)
         text = {
