@@ -58,6 +58,8 @@ _START_SECONDS: Final = 30.0
 """How long the first runs wait for all processes to be ready; then those that are begin."""
 _LOOK_SECONDS: Final = 0.5
 """How often a lost process is looked for."""
+_DYING_LOOKS: Final = 4
+"""So often one that died may be found at work: its locks go a moment after its connection."""
 _END_SECONDS: Final = 0.5
 """How long processes may take, all together, to end by themselves."""
 _SIGNALS: Final = frozenset({signal.SIGINT, signal.SIGTERM})
@@ -257,12 +259,12 @@ class Processes:
                 for name, answer in messages:
                     loop.call_soon_threadsafe(self._told, process, name, answer)
             loop.call_soon_threadsafe(self._lost, process)
-            told = False
+            waited = 0
             while not self._ending and process_works(self._work.out, process.number):
-                if not told:
+                if waited == _DYING_LOOKS:
                     text = f"process {process.number} is out of reach and still works: waiting for its end"
                     loop.call_soon_threadsafe(self._note, text)
-                told = True
+                waited += 1
                 time.sleep(_LOOK_SECONDS)
             loop.call_soon_threadsafe(self._gone, process)
 
