@@ -84,7 +84,7 @@ class Fact:
     said_by: str = "user"
     """Who said it: `user`, `assistant`, the name of a tool."""
     turn: int = 0
-    """In which step of the episode: 0 is the task itself."""
+    """In which step of the episode, from 0; the task is of step 0, too."""
     quote: str = ""
     """The words it was drawn from."""
     since: str = ""

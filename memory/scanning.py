@@ -146,20 +146,40 @@ _UNSEEN: Final = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ue000-\uf8ff\U000e0000-\U000e0fff"
     "\U000f0000-\U0010ffff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
+_KEYS: Final = "0123456789#*\u203c\u2049\u2194\u3030"
+"""Drawn as emoji, though they are no symbols: digits of keycaps, some marks."""
+_JOINING: Final = (
+    *("ARABIC", "SYRIAC", "MONGOLIAN", "DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "ORIYA"),
+    *("TAMIL", "TELUGU", "KANNADA", "MALAYALAM", "SINHALA"),
+)
 _WORD: Final = re.compile(r"\w+")
 _MIXED: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "CHEROKEE", "COPTIC", "ARMENIAN"})
 
 
 def _hidden(text: str) -> int | None:
     """Return where a text first holds what cannot be seen, or passes for what it is not."""
-    if unseen := _UNSEEN.search(text):
-        return unseen.start()
+    for unseen in _UNSEEN.finditer(text):
+        if not _joins(text, unseen.start()):
+            return unseen.start()
     if text.isascii():
         return None
     for word in _WORD.finditer(text):
         if not word[0].isascii() and _disguised(word[0]):
             return word.start()
     return None
+
+
+def _joins(text: str, at: int) -> bool:
+    """Say whether an unseen character does what it is for: emoji, and scripts whose letters join."""
+    before, mark, after = text[at - 1 : at], text[at], text[at + 1 : at + 2]
+    pictured = before != "" and (before in _KEYS or unicodedata.category(before) in ("So", "Sk"))
+    if mark == "\ufe0f":
+        return pictured
+    if mark == "\u200d" and (pictured or before == "\ufe0f"):
+        return after != "" and unicodedata.category(after) in ("So", "Sm")
+    if mark in "\u200c\u200d" and before and after:
+        return all(unicodedata.name(each, "").startswith(_JOINING) for each in (before, after))
+    return False
 
 
 def _disguised(word: str) -> bool:

@@ -111,7 +111,7 @@ class SaidTurn:
     """One thing that was said."""
 
     number: int
-    """0 is the task; then the steps of the episode, in order."""
+    """Of the step, from 0; the task is of step 0, too."""
     who: str
     said: str
 
