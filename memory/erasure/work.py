@@ -51,8 +51,9 @@ from langgraft.memory.model import (
 )
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.sources import source
-from langgraft.memory.stores.kept_indexes import change_log
+from langgraft.memory.stores.kept_indexes import IndexFolder, change_log
 from langgraft.memory.stores.programs import Program, read_all
+from langgraft.memory.stores.ranked import RankedStore
 
 ERASED: Final = "erased on request"
 """Reason of removals."""
@@ -210,7 +211,13 @@ class _Bank:
 
     def _forget_traces(self) -> None:
         self.memory.refresh()
-        log = change_log(self.memory.store)
+        store = self.memory.store
+        while isinstance(store, RankedStore):
+            store.refresh()  # one of the application's own has indexes of its own
+            if (kept := store.corpora.kept_in) is not None:  # and older ones, of other settings
+                IndexFolder(kept).drop(self.memory.namespace)
+            store = store.store
+        log = change_log(store)
         if log is not None:
             log.indexes.drop(self.memory.namespace)
             log.forget_deleted(self.memory.namespace)

@@ -36,7 +36,9 @@ from langgraft.memory.testing.providers.base import with_every_text
 
 CALLS = ("write", "fsync", "replace", "mkdir", "ftruncate", "unlink", "rmdir")
 PHRASE = "zanzibar-7431"
-_IMPORTED: Final = {"chroma": ("chromadb", "chromadb.api.rust", "chromadb.telemetry.product.posthog")}
+_IMPORTED: Final = {
+    "chroma": ("chromadb", "chromadb.api.rust", "chromadb.telemetry.product.posthog")
+}
 """What opening a store imports, a second or two each time where a trial does it."""
 _READS: Final = ("SELECT", "BEGIN")
 """What statements begin with that change no file."""
@@ -74,14 +76,14 @@ class Kills:
         kills = self
 
         class Cursor(sqlite3.Cursor):
-            def execute(self, statement: str, *args: Any) -> sqlite3.Cursor:
+            def execute(self, statement: str, *args: Any) -> Any:
                 run = super().execute
                 if statement.lstrip().upper().startswith(_READS):
                     return run(statement, *args)
-                return kills.counted(run)(statement, *args)  # type: ignore[no-any-return]
+                return kills.counted(run)(statement, *args)
 
-            def executemany(self, *args: Any) -> sqlite3.Cursor:
-                return kills.counted(super().executemany)(*args)  # type: ignore[no-any-return]
+            def executemany(self, statement: str, rows: Any, /) -> Any:
+                return kills.counted(super().executemany)(statement, rows)
 
         class Connection(sqlite3.Connection):
             def cursor(self, *_: Any) -> sqlite3.Cursor:  # type: ignore[override]
