@@ -710,7 +710,7 @@ def bare(memory: MemoryProvider[Any]) -> dict[str, Any]:
 
 
 @pytest.mark.kill
-@pytest.mark.parametrize(("kind", "stride"), [("sqlite", 19), ("chroma", 16)])
+@pytest.mark.parametrize(("kind", "stride"), [("sqlite", 9), ("chroma", 13)])
 def test_erasure_that_is_killed_at_any_step_is_ended_by_the_next(
     kind: str, stride: int, tmp_path: Path
 ) -> None:
