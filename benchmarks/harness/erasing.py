@@ -20,8 +20,8 @@ the item without what it said. A line that said nothing of it stays as it was, b
 `erased.jsonl`        one checked line an erasure: its receipt, and the lines that it changed
 ====================  ====================================================================
 
-Each file is replaced whole. `erased.jsonl` says first that an erasure was begun: until it has ended, `verify`
-says so, and afterwards that lines were erased on request, and by which receipt.
+Each file is replaced whole. `erased.jsonl` says first that an erasure was begun, and of which lines: until it has
+ended, `verify` says so, and afterwards that lines were erased on request, and by which receipt.
 """
 
 import json
@@ -34,7 +34,7 @@ from typing import Any, Final
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.files import atomic_write, disk_errors, read_bytes, whole_lines
 from langgraft.benchmarks.harness.cache import ResponseCache
-from langgraft.benchmarks.harness.directory import SHARED, STORE, locked
+from langgraft.benchmarks.harness.directory import SHARED, STORE, hold_alone
 from langgraft.benchmarks.harness.log import (
     checked_line,
     fold_log,
@@ -196,9 +196,9 @@ class RunDirectory:
         """Rewrite what speaks of it.
 
         Raises:
-            RunDirectoryError: A plan is being run in it, or a file cannot be written.
+            RunDirectoryError: A plan, or a shard of one, is being run in it, or a file cannot be written.
         """
-        with locked(self.out):
+        with hold_alone(self.out):
             blanking = _Blanking(wanted, frozenset(self._ids()))
             changes = {run.id: self._changed(run, blanking) for run in read_graph(self.out)}
             changed = {run: lines for run, lines in changes.items() if lines}
@@ -214,8 +214,8 @@ class RunDirectory:
                 self._set_digests(read_graph(self.out))
                 for path in stale:
                     _delete(path)
-                entry = {"receipt": receipt, "ended": _as_json(changed), "logs": self._logs()}
-                self._note(entry)
+                lines = _as_json(changed)
+                self._note({"receipt": receipt, "ended": lines, "logs": self._logs()})
             count = sum(map(len, changed.values())) + len(stale)
             for path in sorted(self.out.glob(_RESPONSES)):
                 count += ResponsePlace(path).erase(wanted, receipt).removed

@@ -48,6 +48,8 @@ _LOCK: Final = "lock"
 _SHORTEST_KEY: Final = 16
 """Bytes, below which a key can be guessed."""
 _PATIENCE_SECONDS: Final = 600.0
+_OWN: Final = 0o600
+"""Permissions of files: the folder may have been made by somebody else, for others to look into."""
 
 
 class _Frozen(BaseModel):
@@ -200,13 +202,14 @@ class Ledger:
             InfrastructureError: Another process has been erasing for ten minutes.
         """
         try:
-            with FileLock(self.path / _LOCK, timeout=_PATIENCE_SECONDS):
-                if _is_blanked(self.path / _PENDING):
-                    self._forget_pending()
-                yield
+            held = FileLock(self.path / _LOCK).acquire(timeout=_PATIENCE_SECONDS)
         except Timeout as error:
             msg = f"{self.path}: another process is erasing; wait for it"
             raise InfrastructureError(msg) from error
+        with held:
+            if _is_blanked(self.path / _PENDING):
+                self._forget_pending()
+            yield
 
     @property
     def pending(self) -> Pending | None:
@@ -229,7 +232,7 @@ class Ledger:
         path = self.path / _PENDING
         before = os.open(path, os.O_WRONLY) if path.exists() else None
         try:
-            write_whole(path, pending.to_bytes(), alone=True)
+            write_whole(path, pending.to_bytes(), alone=True, mode=_OWN)
             if before is not None:
                 _blank(before)
         finally:
@@ -298,13 +301,12 @@ class Ledger:
             return path.read_bytes()
         with FileLock(self.path / _LOCK, timeout=_PATIENCE_SECONDS):
             if not path.exists():
-                write_whole(path, secrets.token_hex(32).encode(), alone=True)
-                path.chmod(0o600)
+                write_whole(path, secrets.token_hex(32).encode(), alone=True, mode=_OWN)
             return path.read_bytes()
 
     def _append(self, path: Path, line: bytes) -> None:
         kept = whole_lines(path.read_bytes()) if path.exists() else b""
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _OWN)
         try:
             os.ftruncate(descriptor, len(kept))  # of a line that a crash cut short
             write_all(descriptor, line)

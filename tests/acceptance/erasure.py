@@ -35,6 +35,7 @@ from langgraft.memory.testing.providers.base import sample_episode, with_every_t
 PHRASE: Final = 'zanzibar-7431 ü "quoted"'
 _WORD: Final = "zanzibar-7431"
 _WRITERS: Final = 16
+_KILLED: Final = {"sqlite": "SQLite", "chroma": "Chroma", "run": "a run directory"}
 
 
 def measure(setting: Setting) -> list[Figure]:
@@ -55,8 +56,8 @@ def measure(setting: Setting) -> list[Figure]:
     setting.say(f"{_WRITERS} threads file while an episode is erased")
     figures.append(_threads(setting.work / "threads", setting.size(2000, 160)))
     figures.append(_forged(setting.work / "forged", setting.size(10_000, 500)))
-    for kind in ("sqlite", "chroma"):
-        setting.say(f"an erasure killed at its steps, in {kind}")
+    for kind in ("sqlite", "chroma", "run"):
+        setting.say(f"an erasure killed at its steps, in {_KILLED[kind]}")
         figures.append(_killed(setting.work / f"killed-{kind}", kind, setting.size(1, 12)))
     return figures
 
@@ -234,7 +235,7 @@ def _killed(folder: Path, kind: str, stride: int) -> Figure:
         told = json.loads(done.stdout)
     good = told["killed"] - len(told["wrong"])
     return Figure(
-        f"An erasure killed at any step is ended by the next one, with one receipt: {kind}",
+        f"An erasure killed at any step is ended by the next one, with one receipt: {_KILLED[kind]}",
         f"kill -9 before and after system calls and statements that write and steps of the store, every"
         f" {stride}th of {told['steps']}; once there is a receipt, bytes are searched right then too",
         share(good, told["killed"], told["wrong"]),

@@ -497,7 +497,7 @@ def test_caches_and_places_of_one_name_each_count(tmp_path: Path) -> None:
     """All are erased from, what is left in the first is told, and a receipt gives nothing away."""
 
     class Kept(MemoryVectors):
-        forget = property()  # type: ignore[assignment]  # as a cache without it
+        forget = property()  # as a cache without it
 
     rankers = [Dense(make_embedder(f"hashing:{length}")) for length in (8, 16)]
     memory = provider_class("insight")(
@@ -629,6 +629,17 @@ def test_what_was_overwritten_in_part_is_overwritten_whole_by_the_next(tmp_path:
     assert len(list(ledger.receipts())) == 2
 
 
+def test_ledger_in_a_folder_that_others_look_into_is_read_by_its_owner_alone(
+    tmp_path: Path,
+) -> None:
+    """What is under way says what has to go, and who has the key can sign."""
+    tmp_path.chmod(0o755)
+    ledger = erased_twice(tmp_path)
+    ledger.begin(Pending("item", "x", "00" * 16, "now", Wanted().to_json()))
+    for name in ("key", "pending.json", "receipts.jsonl"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+
+
 def test_each_version_of_what_is_under_way_is_overwritten(tmp_path: Path) -> None:
     """Also those that another took the place of."""
     ledger = Ledger(tmp_path)
@@ -710,7 +721,7 @@ def bare(memory: MemoryProvider[Any]) -> dict[str, Any]:
 
 
 @pytest.mark.kill
-@pytest.mark.parametrize(("kind", "stride"), [("sqlite", 9), ("chroma", 13)])
+@pytest.mark.parametrize(("kind", "stride"), [("sqlite", 9), ("chroma", 13), ("run", 11)])
 def test_erasure_that_is_killed_at_any_step_is_ended_by_the_next(
     kind: str, stride: int, tmp_path: Path
 ) -> None:

@@ -1,11 +1,12 @@
 """Kill an erasure at each of its steps, erase again, and look for what is left.
 
-`python erasure_crashes.py STORE FOLDER STRIDE` prints one JSON object: how many steps there are, how often it
-was killed, and what was wrong afterwards. Steps are system calls that write, files opened to be written,
+`python erasure_crashes.py KIND FOLDER STRIDE` prints one JSON object: how many steps there are, how often it
+was killed, and what was wrong afterwards. KIND is a kind of store, or `run` for a run directory. Steps are system calls that write, files opened to be written,
 statements of SQLite and moments within its `VACUUM`, and whatever Chroma does at once. It runs by itself,
 because it forks: what each trial needs is imported before, and nothing is opened.
 """
 
+import asyncio
 import importlib
 import io
 import json
@@ -15,17 +16,23 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Callable
-from functools import partial
+from contextlib import AbstractContextManager
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
+from chain_study import chain_plan, run_chain
 from crash_points import in_fork, status_of
 from langchain_core.outputs import Generation
+from langgraph.store.base import BaseStore
 from memory_cases import asking, make_episode
 
 from langgraft._core.sqlite_file import SQLiteFile
 from langgraft.benchmarks.harness.cache import ResponseCache
-from langgraft.benchmarks.harness.erasing import ResponsePlace
+from langgraft.benchmarks.harness.directory import STORE
+from langgraft.benchmarks.harness.erasing import ResponsePlace, RunDirectory
+from langgraft.benchmarks.harness.log import PlanLog, run_folder
+from langgraft.benchmarks.harness.verify import read_erased, verify_directory
 from langgraft.memory.erasure import Ledger, Wanted, erase
 from langgraft.memory.erasure.places import found_in
 from langgraft.memory.providers import provider_class
@@ -121,58 +128,113 @@ class Kills:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def fill(spec: str, folder: Path) -> None:
-    """File what is erased later, and what is not."""
-    memory_class = provider_class("insight")
-    with open_store(spec) as opened:
-        memory = memory_class(opened)
-        for number in range(8):
-            memory.file(make_episode(f"e{number}", task=f"task {number} of many"))
-        memory.file(with_every_text(make_episode("told"), f"it is {PHRASE}"))
-        memory.provide("open", asking())
-    with ResponseCache(folder / "responses.sqlite") as cache:
-        for text in (f"it is {PHRASE}", "nothing"):
-            cache.update(json.dumps([text]), "model", [Generation(text=text)])
+class Bank:
+    """A bank in a store, and a cache of replies."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.wanted = Wanted(phrases=(PHRASE,))
+
+    def opened(self, folder: Path) -> AbstractContextManager[BaseStore]:
+        """Open the store."""
+        return open_store(f"{self.kind}:{folder / 'bank'}")
+
+    def fill(self, folder: Path) -> None:
+        """File what is erased later, and what is not."""
+        with self.opened(folder) as opened:
+            memory = provider_class("insight")(opened)
+            for number in range(8):
+                memory.file(make_episode(f"e{number}", task=f"task {number} of many"))
+            memory.file(with_every_text(make_episode("told"), f"it is {PHRASE}"))
+            memory.provide("open", asking())
+        with ResponseCache(folder / "responses.sqlite") as cache:
+            for text in (f"it is {PHRASE}", "nothing"):
+                cache.update(json.dumps([text]), "model", [Generation(text=text)])
+
+    def erase(self, folder: Path) -> None:
+        """Erase the episode."""
+        with self.opened(folder) as opened:
+            place = ResponsePlace(folder / "responses.sqlite")
+            ledger = Ledger(folder / "ledger")
+            erase(provider_class("insight")(opened), episode="told", ledger=ledger, places=[place])
+
+    def problems(self, folder: Path) -> list[str]:
+        """Say what is not as it was."""
+        with self.opened(folder) as opened:
+            ids = {i.partition("/")[0] for i in provider_class("insight")(opened).content().items}
+        problems = [] if ids == {f"e{number}" for number in range(8)} else [f"other items: {ids}"]
+        with ResponseCache(folder / "responses.sqlite") as cache:
+            return problems + ([] if len(cache) == 1 else [f"{len(cache)} replies"])
 
 
-def erased(spec: str, folder: Path, kills: Kills | None = None) -> None:
+class Run:
+    """A run directory whose later banks start from an item, with files of runs and a cache."""
+
+    def __init__(self, folder: Path) -> None:
+        self.whole = folder / "run"
+
+    @cached_property
+    def wanted(self) -> Wanted:
+        """What the item says, once there is a run."""
+        text = PlanLog(self.whole).bank("0/first").items["0/first/2"].text
+        return Wanted(phrases=(text.partition("\n")[2],))
+
+    def fill(self, folder: Path) -> None:
+        """Run a plan."""
+        out = folder / "run"
+        asyncio.run(run_chain(out, chain_plan(streams=1, items=4, probes=(3,))))
+        kept = run_folder(out, PlanLog(out).graph["0/first"]) / "kept"
+        for place, name in (kept, "page.txt"), (kept, "other.txt"), (out / STORE, "bank.txt"):
+            place.mkdir(exist_ok=True)
+            said = "nothing" if name == "other.txt" else self.wanted.phrases[0]
+            (place / name).write_text(said)
+
+    def erase(self, folder: Path) -> None:
+        """Erase the item."""
+        places = [RunDirectory(folder / "run")]
+        erase([], item="0/first/2", ledger=Ledger(folder / "ledger"), places=places)
+
+    def problems(self, folder: Path) -> list[str]:
+        """Say what does not verify, or is not named as erased."""
+        out = folder / "run"
+        problems = [str(each) for each in verify_directory(out) if not each.on_request]
+        entries = read_erased(out)
+        problems += [f"changed lines: {each['ended']}" for each in entries if not each["ended"]]
+        problems += [] if [each["receipt"] for each in entries] == [1] else [f"erased: {entries}"]
+        problems += [f"{STORE} is there"] if (out / STORE).exists() else []
+        return problems
+
+
+def erased(subject: Bank | Run, folder: Path, kills: Kills) -> None:
     """Erase, with a kill to come."""
-    if kills is not None:
-        kills.install()
-    with open_store(spec) as opened:
-        place = ResponsePlace(folder / "responses.sqlite")
-        ledger = Ledger(folder / "ledger")
-        erase(provider_class("insight")(opened), episode="told", ledger=ledger, places=[place])
+    kills.install()
+    subject.erase(folder)
 
 
-def counted(spec: str, folder: Path, told: Path) -> None:
+def counted(subject: Bank | Run, folder: Path, told: Path) -> None:
     """Write down how many steps an erasure has that nothing disturbs."""
     kills = Kills()
-    erased(spec, folder, kills)
+    erased(subject, folder, kills)
     told.write_text(str(-kills.left))
 
 
-def ended(spec: str, folder: Path) -> None:
+def ended(subject: Bank | Run, folder: Path) -> None:
     """Say what is wrong now, and once it was erased again, by the exit code."""
-    wanted = Wanted(phrases=(PHRASE,))
     ledger = Ledger(folder / "ledger")
     done, under_way = len(list(ledger.receipts())), ledger.pending is not None
     # What a receipt was written for is gone already, whatever ended the process after it.
     searched = [each for each in folder.iterdir() if not (under_way and each == ledger.path)]
-    problems = [f"{path} says it after the receipt" for path in found_in(searched, wanted) if done]
-    erased(spec, folder)
-    problems += [f"{path} says it" for path in found_in([folder], wanted)]
+    found = found_in(searched, subject.wanted) if done else []
+    problems = [f"{path} says it after the receipt" for path in found]
+    subject.erase(folder)
+    problems += [f"{path} says it" for path in found_in([folder], subject.wanted)]
     problems += ledger.verify()
     receipts = list(ledger.receipts())
     problems += [f"receipt {each.number}: {each.places}" for each in receipts if not each.complete]
     problems += ["pending"] if ledger.pending else []
     if len(receipts) != (done if under_way and done else done + 1):
         problems.append(f"{len(receipts)} receipts, after {done}")
-    with open_store(spec) as opened:
-        ids = {i.partition("/")[0] for i in provider_class("insight")(opened).content().items}
-    problems += [] if ids == {f"e{number}" for number in range(8)} else [f"other items: {ids}"]
-    with ResponseCache(folder / "responses.sqlite") as cache:
-        problems += [] if len(cache) == 1 else [f"{len(cache)} replies"]
+    problems += subject.problems(folder)
     if problems:
         raise AssertionError(problems)
 
@@ -183,27 +245,28 @@ def main() -> None:
     for name in _IMPORTED.get(kind, ()):
         importlib.import_module(name)
     whole, folder, told = base / "whole", base / "copy", base / "steps"
+    subject = Run(whole) if kind == "run" else Bank(kind)
     whole.mkdir()
-    spec = f"{kind}:{folder / 'bank'}"
 
     def again(action: Callable[[], object]) -> int:
-        """Return what becomes of a process that acts on a new copy of the bank."""
+        """Return what becomes of a process that acts on a new copy of what there is."""
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(whole, folder)
         return status_of(in_fork(action))
 
-    assert status_of(in_fork(lambda: fill(f"{kind}:{whole / 'bank'}", whole))) == 0
-    assert again(lambda: counted(spec, folder, told)) == 0
+    assert status_of(in_fork(lambda: subject.fill(whole))) == 0
+    assert found_in([whole], subject.wanted)
+    assert again(lambda: counted(subject, folder, told)) == 0
     steps = int(told.read_text())
     killed, wrong = 0, []
     for position in range(1, steps + 1, stride):
         kills = Kills(position)
-        status = again(lambda: erased(spec, folder, kills))  # noqa: B023 - waited for
+        status = again(lambda: erased(subject, folder, kills))  # noqa: B023 - waited for
         if status != -signal.SIGKILL:
             wrong.append(f"moment {position} of {steps}: ended with {status}")
             continue
         killed += 1
-        if status_of(in_fork(lambda: ended(spec, folder))):
+        if status_of(in_fork(lambda: ended(subject, folder))):
             wrong.append(f"moment {position} of {steps}: not ended by the next erasure")
     sys.stdout.write(json.dumps({"steps": steps, "killed": killed, "wrong": wrong}))
 

@@ -41,8 +41,8 @@ class Connection:
         alone: Whether nobody else can write to it.
         close: Closes it and releases what was held for it.
         changes: What is written to it, where nobody else can.
-        scrub: Rewrites its file and returns the client of the file as it is then; `None` where the
-            file is not this process's own.
+        scrub: Rewrites its file, and hands over the client of the file as it is then, also where that
+            failed; `None` where the file is not this process's own.
     """
 
     client: "ClientAPI"
@@ -50,7 +50,7 @@ class Connection:
     alone: bool
     close: Callable[[], None]
     changes: "FolderChanges | None" = None
-    scrub: "Callable[[], ClientAPI] | None" = None
+    scrub: "Callable[[Callable[[ClientAPI], None]], None] | None" = None
 
 
 def open_folder(path: str | Path) -> Connection:
@@ -92,14 +92,14 @@ def open_folder(path: str | Path) -> Connection:
         stack.callback(blank_unused, folder)
         stack.callback(lambda: opened[0].close())  # noqa: PLW0108  (the one there is then)
 
-        def scrub() -> "ClientAPI":
+        def scrub(use: "Callable[[ClientAPI], None]") -> None:
             # Not beside Chroma: two SQLite libraries of a process undo each other's locks on a file.
             opened[0].close()
             try:
                 _scrub(folder / DATABASE)
             finally:
                 opened[0] = _embedded(folder)
-            return opened[0]
+                use(opened[0])
 
         return Connection(opened[0], str(folder), True, stack.pop_all().close, changes, scrub)
 

@@ -17,10 +17,11 @@ from typing_extensions import override
 from langgraft._core.errors import InfrastructureError, RunDirectoryError
 from langgraft._core.files import atomic_write
 from langgraft.benchmarks.harness.cache import ResponseCache
-from langgraft.benchmarks.harness.directory import STORE, locked
+from langgraft.benchmarks.harness.directory import STORE, hold_process, hold_shard, locked
 from langgraft.benchmarks.harness.erasing import ResponsePlace, RunDirectory
 from langgraft.benchmarks.harness.log import PlanLog, checked_line, run_folder
 from langgraft.benchmarks.harness.models import RESPONSES
+from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSession, RunSpec
 from langgraft.benchmarks.harness.verify import (
     ERASED,
@@ -187,6 +188,20 @@ async def test_directory_when_a_plan_is_run_in_it_is_not_erased_in(
     assert logs(out) == before
     assert erased(out, tmp_path, item=TOLD).complete
     assert not holding(tmp_path)
+
+
+async def test_directory_when_a_shard_is_run_in_it_is_not_erased_in(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor while a process works in it for one that died: neither holds the directory itself."""
+    monkeypatch.setattr("langgraft.benchmarks.harness.directory._ORPHAN_SECONDS", 0.1)
+    before = logs(out)
+    works = [hold_shard(out, prepare(TellingStudy(), PLAN), 0, 2), hold_process(out, 1)]
+    for work in works:
+        with work, pytest.raises(RunDirectoryError, match="another process is working here"):
+            erased(out, tmp_path, item=TOLD)
+        assert logs(out) == before
+    assert erased(out, tmp_path, item=TOLD).complete
 
 
 async def test_erasure_when_cut_short_is_told_by_verify_and_ended(
