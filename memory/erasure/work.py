@@ -212,15 +212,15 @@ class _Bank:
     def _forget_traces(self) -> None:
         self.memory.refresh()
         store = self.memory.store
+        log = change_log(store)
+        if log is not None:  # first: who saves an index from now on learns that it is out of date
+            log.forget_deleted(self.memory.namespace)
+            log.indexes.drop(self.memory.namespace)
         while isinstance(store, RankedStore):
             store.refresh()  # one of the application's own has indexes of its own
             if (kept := store.corpora.kept_in) is not None:  # and older ones, of other settings
                 IndexFolder(kept).drop(self.memory.namespace)
             store = store.store
-        log = change_log(store)
-        if log is not None:
-            log.indexes.drop(self.memory.namespace)
-            log.forget_deleted(self.memory.namespace)
 
     def left(self, subject: _Subject, wanted: Wanted) -> list[str]:
         """Say what of it is in the bank still."""

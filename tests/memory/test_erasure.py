@@ -467,6 +467,28 @@ def test_index_of_other_settings_or_of_the_applications_own_search_is_deleted(
         assert not files_with(tmp_path)
 
 
+@pytest.mark.parametrize("depth", [1, 4])
+@pytest.mark.parametrize("kind", ["sqlite", "chroma"])
+def test_index_that_an_application_has_open_is_not_saved_with_it(
+    kind: str, depth: int, tmp_path: Path
+) -> None:
+    """Of the bank, or of more than it: after the receipt neither, when the store is closed."""
+    insight = provider_class("insight")
+    made = set_of("insight", {"granularity": "individual"})
+    for erasing in (False, True):  # what one opening kept, and what the next holds in memory
+        with open_store(spec_of(kind, tmp_path)) as store:
+            memory = insight(store, settings=made)
+            own = RankedStore(store, BM25(), heed_index=False)
+            for episode in (*others(), told_episode()):
+                memory.file(episode)
+            assert own.search(memory.namespace[:depth], query=f"task {TERM}")
+            if erasing:
+                receipt = erase(memory, episode="told", ledger=Ledger(tmp_path / "ledger"))
+                assert receipt.complete, receipt.places
+                assert not files_with(tmp_path)
+        assert bool(files_with(tmp_path)) != erasing
+
+
 def test_bank_that_was_opened_by_a_link_has_no_other_index(tmp_path: Path) -> None:
     """Two names of one file are one bank, with one folder of indexes."""
     (tmp_path / "link").symlink_to(tmp_path / "bank")
