@@ -64,6 +64,9 @@ _ALWAYS: Final = (
     "what a file system or a solid-state disk keeps of deleted and rewritten files",
 )
 """What no erasure reaches."""
+_LABEL_ALONE: Final = (
+    "copies that tell the user's label and nothing else of them: it is short, or part of another's"
+)
 
 
 # Banks ---------------------------------------------------------------------------------------
@@ -460,7 +463,7 @@ class _Work:
             kept += strings_in(left.to_json())
         if subject.kind == "user":
             found = found.and_also(self._of_user(cast("str | int", subject.label)))
-            mentions = [*mentions, *_spelled(cast("str | int", subject.label))]
+            mentions = [*mentions, *self._spelled(subject)]
         if not banks:
             found = found.and_also(subject.wanted)
         elif subject.kind == "item" and not self._holds(banks, subject.name):
@@ -477,6 +480,14 @@ class _Work:
 
     def _holds(self, banks: Sequence[_Bank], item: str) -> bool:
         return any(item in bank.memory.content().items for bank in banks)
+
+    def _spelled(self, subject: _Subject) -> list[str]:
+        """Return a label as it stands in namespaces, unless it is short, or part of another user's."""
+        assert isinstance(self.memory, Banks)
+        labels = [each for each in self.memory.users() if each != subject.label]
+        others = "\n".join(form for each in labels for form in (str(each), escaped(each)))
+        forms = dict.fromkeys((subject.name, escaped(cast("str | int", subject.label))))
+        return [form for form in forms if len(form) >= SHORTEST and form not in others]
 
     def _of_user(self, label: str | int) -> Wanted:
         assert isinstance(self.memory, Banks)
@@ -495,6 +506,8 @@ class _Work:
         wanted = self._out_of_banks(subject, wanted, told, banks)
         self._out_of_places(wanted, number, told, banks)
         unreached = self._rewritten(wanted, told, banks)
+        if subject.kind == "user" and not self._spelled(subject):
+            unreached.append(_LABEL_ALONE)
         for bank in banks:
             told.note(wanted, Looked(place=bank.name, left=tuple(bank.left(subject, wanted))))
         return self._signed(pending, wanted, tuple(told.places.values()), unreached)
@@ -611,9 +624,3 @@ class _Told:
             told = tuple(self.places.values())
             self.pending = replace(self.pending, wanted=fields, told=told)
             self.ledger.begin(self.pending)
-
-
-def _spelled(label: str | int) -> list[str]:
-    """Return a label as it stands in namespaces, unless it is too short to be looked for."""
-    forms = dict.fromkeys((str(label), escaped(label)))
-    return [form for form in forms if len(form) >= SHORTEST]

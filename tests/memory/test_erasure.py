@@ -301,6 +301,27 @@ def test_user_when_erased_leaves_nothing_in_the_file_and_others_keep_their_banks
         assert not files_with(tmp_path, word)
 
 
+def test_user_whose_label_is_part_of_anothers_when_erased_takes_nothing_from_that_one(
+    tmp_path: Path,
+) -> None:
+    """Their threads stay, though they tell the shorter label; the receipt says what was not looked for."""
+    banks, saver = Banks(InMemoryStore(), "trajectory"), InMemorySaver()
+    labels = ("customer-1234", "customer-12345")
+    for label, text in zip(labels, (CANARY, "water the plants"), strict=True):
+        banks[label].file(with_every_text(make_episode("e0"), text))
+        talk(saver, f"of {label}", f"{label} says {text}")
+    ledger, places = Ledger(tmp_path / "ledger"), [CheckpointPlace(saver)]
+    receipt = erase(banks, user=labels[0], ledger=ledger, places=places)
+    assert receipt.complete, receipt.places
+    assert any("part of another's" in each for each in receipt.not_reached)
+    threads = {each.config["configurable"]["thread_id"] for each in saver.list(None)}
+    assert threads == {f"of {labels[1]}"}
+    assert banks.users() == [labels[1]]
+    receipt = erase(banks, user=labels[1], ledger=ledger, places=places)
+    assert receipt.complete
+    assert not list(saver.list(None))
+
+
 def test_layers_are_all_erased_from(tmp_path: Path) -> None:
     """The user's own bank, and those that are recalled after it."""
     banks = Banks(InMemoryStore(), "trajectory")
