@@ -230,14 +230,15 @@ def _killed(folder: Path, kind: str, stride: int) -> Figure:
     done = subprocess.run(
         program, env=worker_environment(), capture_output=True, text=True, check=False
     )
-    told: dict[str, Any] = {"steps": 0, "killed": 0, "wrong": [done.stderr]}
+    told: dict[str, Any] = {"steps": 0, "killed": 0, "hung": 0, "wrong": [done.stderr]}
     if done.returncode == 0:
         told = json.loads(done.stdout)
     good = told["killed"] - len(told["wrong"])
     return Figure(
         f"An erasure killed at any step is ended by the next one, with one receipt: {_KILLED[kind]}",
         f"kill -9 before and after system calls and statements that write and steps of the store, every"
-        f" {stride}th of {told['steps']}; once there is a receipt, bytes are searched right then too",
+        f" {stride}th of {told['steps']}; once there is a receipt, bytes are searched right then too;"
+        f" {told['hung']} processes hung and were killed once more",
         share(good, told["killed"], told["wrong"]),
         "all",
         told["killed"] > 0 and not told["wrong"],
