@@ -276,8 +276,8 @@ class Banks(Closing):
         yield in_thread(bank.refresh)
         log = change_log(self.store)
         if log is not None:
-            yield in_thread(log.indexes.drop, (*prefix, RECORDS))
             yield in_thread(log.forget_deleted, prefix)
+            yield in_thread(log.indexes.drop, (*prefix, RECORDS))
         left = yield from read_all(prefix)
         if left:
             msg = (

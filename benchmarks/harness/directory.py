@@ -86,11 +86,22 @@ def hold_directory(out: Path, prepared: PreparedPlan[Any]) -> Iterator[None]:
     """
     check_directory(out, prepared)
     make_directory(out)
-    with locked(out):
-        _await_processes(out)
+    with hold_alone(out):
         check_directory(out, prepared)
         _write_first_files(out, prepared)
         make_directory(out / "runs")
+        yield
+
+
+@contextmanager
+def hold_alone(out: Path) -> Iterator[None]:
+    """Hold a directory in which nobody works: on no plan, on no shard, nor for a process that died.
+
+    Raises:
+        RunDirectoryError: Somebody does, or a lock cannot be taken.
+    """
+    with locked(out):
+        _await_processes(out)
         yield
 
 

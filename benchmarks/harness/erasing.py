@@ -20,13 +20,13 @@ the item without what it said. A line that said nothing of it stays as it was, b
 `erased.jsonl`        one checked line an erasure: its receipt, and the lines that it changed
 ====================  ====================================================================
 
-Each file is replaced whole. `erased.jsonl` says first that an erasure was begun: until it has ended, `verify`
-says so, and afterwards that lines were erased on request, and by which receipt.
+Each file is replaced whole. `erased.jsonl` says first that an erasure was begun, and of which lines: until it has
+ended, `verify` says so, and afterwards that lines were erased on request, and by which receipt.
 """
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +34,7 @@ from typing import Any, Final
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.files import atomic_write, disk_errors, read_bytes, whole_lines
 from langgraft.benchmarks.harness.cache import ResponseCache
-from langgraft.benchmarks.harness.directory import SHARED, STORE, locked
+from langgraft.benchmarks.harness.directory import SHARED, STORE, hold_alone
 from langgraft.benchmarks.harness.log import (
     checked_line,
     fold_log,
@@ -196,28 +196,37 @@ class RunDirectory:
         """Rewrite what speaks of it.
 
         Raises:
-            RunDirectoryError: A plan is being run in it, or a file cannot be written.
+            RunDirectoryError: A plan, or a shard of one, is being run in it, or a file cannot be written.
         """
-        with locked(self.out):
+        with hold_alone(self.out):
             blanking = _Blanking(wanted, frozenset(self._ids()))
             changes = {run.id: self._changed(run, blanking) for run in read_graph(self.out)}
             changed = {run: lines for run, lines in changes.items() if lines}
-            stale = self._holding(wanted, touched=bool(changed))
-            begun = any(entry.get("ended") is None for entry in read_erased(self.out))
+            begun = [each for each in read_erased(self.out) if each.get("ended") is None]
+            # What a crash came after is as it will be: which lines these were is known from then.
+            for run, lines in begun[-1].get("lines", {}).items() if begun else ():
+                changed[run] = sorted({*lines, *changed.get(run, ())})
+            stale = self._holding(wanted, touched=bool(changed or begun))
             if changed or stale or begun:
-                self._note({"receipt": receipt})
+                self._note({"receipt": receipt, "lines": _as_json(changed)})
                 for run in read_graph(self.out):
                     self._rewrite(run, blanking)
                 self._set_digests(read_graph(self.out))
                 for path in stale:
                     _delete(path)
-                lines: dict[str, JSON] = {run: [*lines] for run, lines in changed.items()}
+                lines = _as_json(changed)
                 self._note({"receipt": receipt, "ended": lines, "logs": self._logs()})
             count = sum(map(len, changed.values())) + len(stale)
             for path in sorted(self.out.glob(_RESPONSES)):
                 count += ResponsePlace(path).erase(wanted, receipt).removed
-        left = tuple(f"{path}: it says it still" for path in found_in([self.out], wanted))
-        return Looked(place=self.name, removed=count, left=left)
+        left = [f"{path}: it says it still" for path in found_in([self.out], wanted)]
+        links = [path for path in self._folders() if path.is_symlink()]
+        left += [f"{path}: a link, which is not followed: erase where it leads" for path in links]
+        return Looked(place=self.name, removed=count, left=tuple(left))
+
+    def _folders(self) -> list[Path]:
+        """Return the folders in which runs keep files."""
+        return [path for each in ("kept", WORK) for path in self.out.glob(f"runs/*/{each}")]
 
     def _ids(self) -> set[str]:
         """Return the names of items of runs, and of items of their banks: later lines refer to them."""
@@ -257,8 +266,8 @@ class RunDirectory:
         caches = [path for name in (STORE, SHARED, REPORT) if (path := self.out / name).exists()]
         if not touched:
             caches = [path for path in caches if found_in([path], wanted)]
-        folders = [path for each in ("kept", WORK) for path in self.out.glob(f"runs/*/{each}")]
-        return [*caches, *found_in(folders, wanted)]
+        own = (path for path in self._folders() if not path.is_symlink())
+        return [*caches, *found_in(own, wanted)]
 
     def _rewrite(self, run: PlannedRun, blanking: _Blanking) -> None:
         """Rewrite both logs of a run."""
@@ -296,6 +305,10 @@ class RunDirectory:
         path = self.out / ERASED
         before = whole_lines(read_bytes(path)) if path.exists() else b""
         atomic_write(path, before + checked_line(canonical_json(dict(entry))))
+
+
+def _as_json(lines: Mapping[str, Sequence[int]]) -> dict[str, JSON]:
+    return {run: [*each] for run, each in lines.items()}
 
 
 def _write_json(path: Path, value: Mapping[str, JSON]) -> None:

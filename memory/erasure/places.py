@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, fields, is_dataclass
@@ -11,10 +12,12 @@ from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import JSON
+from langgraft._core.errors import InfrastructureError
 from langgraft.memory.embedders.cached import CachedEmbedder, VectorCache
 from langgraft.memory.erasure.receipts import Looked
 from langgraft.memory.model import BankContent, MemoryItem
@@ -36,8 +39,6 @@ _LABEL: Final = re.compile(r"^(?:Thought|Action|Observation|Result|- When [^:]+|
 """What trajectories and lists put before a text."""
 _WORD: Final = re.compile(r"\w[\w@.+-]{4,}\w")
 _BLOCK: Final = 1 << 24
-_OVERLAP: Final = 1 << 16
-"""Bytes searched again: no longer phrase is looked for byte by byte."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,12 @@ class Wanted:
     @cached_property
     def _forms(self) -> list[bytes]:
         encodings = ("utf-8", "utf-16-le", "utf-16-be")
-        short = (each for each in self._written if 4 * len(each) <= _OVERLAP)
-        return [text.encode(code, "surrogatepass") for text in short for code in encodings]
+        return [text.encode(code, "surrogatepass") for text in self._written for code in encodings]
+
+    @cached_property
+    def longest(self) -> int:
+        """Bytes of the longest form in which a phrase is written."""
+        return max(map(len, self._forms), default=1)
 
 
 def strings_in(value: Any) -> Iterator[str]:
@@ -168,19 +173,42 @@ def texts_of(item: MemoryItem) -> list[str]:
 
 
 def found_in(paths: Iterable[Path], wanted: Wanted) -> list[Path]:
-    """Return the files, in folders too, in which a phrase is found byte by byte."""
-    found = []
-    for path in paths:
-        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            with suppress(FileNotFoundError, IsADirectoryError), file.open("rb") as opened:
-                # Read, not mapped: a file may be cut off by its owner meanwhile.
-                before = b""
-                while block := opened.read(_BLOCK):
-                    if wanted.in_bytes(before + block):
-                        found.append(file)
-                        break
-                    before = block[-_OVERLAP:]
-    return found
+    """Return the files, in folders too, in which a phrase is found byte by byte.
+
+    In a folder that others write to, links lead anywhere and pipes never end: only files are read there.
+
+    Raises:
+        InfrastructureError: One cannot be read.
+    """
+    files = (
+        file
+        for path in paths
+        for file in (sorted(filter(_is_file, path.rglob("*"))) if path.is_dir() else [path])
+    )
+    return [file for file in files if _says(file, wanted)]
+
+
+def _is_file(path: Path) -> bool:
+    with suppress(FileNotFoundError):
+        return stat.S_ISREG(path.lstat().st_mode)
+    return False
+
+
+def _says(path: Path, wanted: Wanted) -> bool:
+    try:
+        with path.open("rb") as file:
+            # Read, not mapped: a file may be cut off by its owner meanwhile.
+            data = b""
+            while block := file.read(_BLOCK):
+                data = data[-wanted.longest :] + block
+                if wanted.in_bytes(data):
+                    return True
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        msg = f"{path}: cannot be searched for what is erased: {error.strerror}; put that right and erase again"
+        raise InfrastructureError(msg) from error
+    return False
 
 
 # Places --------------------------------------------------------------------------------------
@@ -267,7 +295,8 @@ class CheckpointPlace:
         left: list[str] = []
         connection = getattr(self.saver, "conn", None)
         if isinstance(connection, sqlite3.Connection):
-            left += _rewritten(connection, self.name)
+            with getattr(self.saver, "lock", nullcontext()):  # graphs go on meanwhile
+                left += _rewritten(connection, self.name)
         elif type(self.saver).__name__ != "InMemorySaver":
             left.append(f"{self.name}: what its database keeps of deleted rows")
         left += [f"thread {wanted.blanked(thread)}" for thread in self._holding(wanted)]
@@ -283,7 +312,11 @@ class CheckpointPlace:
 
     def _is_in(self, checkpoint: Any, wanted: Wanted) -> bool:
         parts = (checkpoint.checkpoint, checkpoint.metadata, checkpoint.pending_writes)
-        return any(wanted.in_bytes(self.saver.serde.dumps_typed(part)[1]) for part in parts)
+        # Encrypted, they say nothing: what is encrypted is looked at.
+        serde: Any = self.saver.serde
+        if isinstance(serde, EncryptedSerializer):
+            serde = serde.serde
+        return any(wanted.in_bytes(serde.dumps_typed(part)[1]) for part in parts)
 
 
 def _rewritten(connection: sqlite3.Connection, name: str) -> list[str]:
@@ -360,7 +393,7 @@ def _vacuumed(connection: Any, name: str) -> list[str]:
 def files_of(store: BaseStore) -> list[Path]:
     """Return where a store keeps its records and indexes on this machine's disk."""
     if isinstance(store, SQLiteFileStore):
-        beside = [Path(f"{store.path}{end}") for end in ("", "-wal", "-journal")]
+        beside = [Path(f"{store.path.resolve()}{end}") for end in ("", "-wal", "-journal")]
         return [*beside, store.indexes.path]
     if getattr(store, "alone", False) and (where := getattr(store, "where", None)):
         return [Path(where)]

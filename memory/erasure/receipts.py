@@ -17,6 +17,7 @@ from whose middle one was taken. Who can read the key can sign; keep one elsewhe
 
 import hashlib
 import hmac
+import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +33,7 @@ from langgraft._core.arguments import checked, describe_validation
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InfrastructureError, InputError
 from langgraft._core.files import sync, whole_lines, write_all, write_whole
-from langgraft._core.untrusted import load_json
+from langgraft._core.untrusted import MOST_BYTES, load_json
 
 Kind: TypeAlias = Literal["item", "episode", "source", "user", "age"]
 """What an erasure was asked of: an id of one of these, or all that is older than a moment."""
@@ -47,6 +48,8 @@ _LOCK: Final = "lock"
 _SHORTEST_KEY: Final = 16
 """Bytes, below which a key can be guessed."""
 _PATIENCE_SECONDS: Final = 600.0
+_OWN: Final = 0o600
+"""Permissions of files: the folder may have been made by somebody else, for others to look into."""
 
 
 class _Frozen(BaseModel):
@@ -97,11 +100,14 @@ class ErasureReceipt(_Frozen):
 
     def covers(self, text: str) -> bool:
         """Say whether an id, or the whole text of an item, is among what was erased."""
-        return digest_of(self.salt, text) in {self.subject, *self.erased}
+        try:
+            return digest_of(self.salt, text) in {self.subject, *self.erased}
+        except ValueError:  # no salt that was written here: who forged it covers nothing
+            return False
 
     def signed_by(self, key: bytes) -> bool:
         """Say whether it is as it was signed with a key."""
-        return hmac.compare_digest(self.signature, _signature(self, key))
+        return hmac.compare_digest(self.signature.encode(), _signature(self, key).encode())
 
     def line(self) -> bytes:
         """Return it as a ledger has it."""
@@ -115,7 +121,7 @@ class ErasureReceipt(_Frozen):
             InputError: It is none.
         """
         try:
-            return cls.model_validate(load_json(data))
+            return cls.model_validate(load_json(data, max(len(data), MOST_BYTES)))
         except ValidationError as error:
             msg = f"{where}: no receipt of an erasure: {describe_validation(error)}"
             raise InputError(msg) from error
@@ -158,7 +164,7 @@ class Pending:
     @classmethod
     def from_bytes(cls, data: bytes) -> "Pending":
         """Read it back."""
-        fields: Any = load_json(data)
+        fields: Any = json.loads(data)  # the ledger's own, and as large as what is erased
         told = [Looked.model_validate(each) for each in fields.pop("told")]
         return cls(**fields, told=told)
 
@@ -190,28 +196,48 @@ class Ledger:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Be the only one who erases.
+        """Be the only one who erases; nothing is left then of an erasure that has its receipt.
 
         Raises:
             InfrastructureError: Another process has been erasing for ten minutes.
         """
         try:
-            with FileLock(self.path / _LOCK, timeout=_PATIENCE_SECONDS):
-                yield
+            held = FileLock(self.path / _LOCK).acquire(timeout=_PATIENCE_SECONDS)
         except Timeout as error:
             msg = f"{self.path}: another process is erasing; wait for it"
             raise InfrastructureError(msg) from error
+        with held:
+            if _is_blanked(self.path / _PENDING):
+                self._forget_pending()
+            yield
 
     @property
     def pending(self) -> Pending | None:
-        """The erasure that a crash left under way, if there is one."""
+        """The erasure that a crash left under way, if there is one.
+
+        Raises:
+            InputError: What was written down of it is damaged.
+        """
         path = self.path / _PENDING
-        data = path.read_bytes() if path.exists() else b""
-        return Pending.from_bytes(data) if data.strip(b"\0") else None
+        if not path.exists() or _is_blanked(path):
+            return None
+        try:
+            return Pending.from_bytes(path.read_bytes())
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            msg = f"{path}: what is under way cannot be read: restore the file, or delete it and erase again"
+            raise InputError(msg) from error
 
     def begin(self, pending: Pending) -> None:
-        """Write down what is under way; on return it is on disk."""
-        write_whole(self.path / _PENDING, pending.to_bytes(), alone=True)
+        """Write down what is under way; on return it is on disk, and what it replaces is overwritten."""
+        path = self.path / _PENDING
+        before = os.open(path, os.O_WRONLY) if path.exists() else None
+        try:
+            write_whole(path, pending.to_bytes(), alone=True, mode=_OWN)
+            if before is not None:
+                _blank(before)
+        finally:
+            if before is not None:
+                os.close(before)
 
     def end(self, receipt: ErasureReceipt) -> ErasureReceipt:
         """Sign a receipt and keep it, and nothing else of the erasure.
@@ -228,10 +254,13 @@ class Ledger:
             )
             made = numbered.model_copy(update={"signature": _signature(numbered, self._key)})
             self._append(path, made.line())
+        self._forget_pending()
+        return made
+
+    def _forget_pending(self) -> None:
         for name in (f".{_PENDING}.tmp", _PENDING):
             _overwrite(self.path / name)
         sync(self.path)
-        return made
 
     def receipts(self) -> Iterator[ErasureReceipt]:
         """Yield all receipts, whether or not they verify.
@@ -268,15 +297,16 @@ class Ledger:
 
     def _own_key(self) -> bytes:
         path = self.path / _KEY
+        if path.exists():  # or who only reads receipts would wait for whoever erases
+            return path.read_bytes()
         with FileLock(self.path / _LOCK, timeout=_PATIENCE_SECONDS):
             if not path.exists():
-                write_whole(path, secrets.token_hex(32).encode(), alone=True)
-                path.chmod(0o600)
+                write_whole(path, secrets.token_hex(32).encode(), alone=True, mode=_OWN)
             return path.read_bytes()
 
     def _append(self, path: Path, line: bytes) -> None:
         kept = whole_lines(path.read_bytes()) if path.exists() else b""
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _OWN)
         try:
             os.ftruncate(descriptor, len(kept))  # of a line that a crash cut short
             write_all(descriptor, line)
@@ -289,11 +319,22 @@ class Ledger:
 def _overwrite(path: Path) -> None:
     """Delete a file that says what was erased, once its bytes are gone."""
     with suppress(FileNotFoundError):
-        size = path.stat().st_size
         descriptor = os.open(path, os.O_WRONLY)
         try:
-            write_all(descriptor, bytes(size))
-            os.fsync(descriptor)
+            _blank(descriptor)
         finally:
             os.close(descriptor)
         path.unlink()
+
+
+def _blank(descriptor: int) -> None:
+    """Overwrite a file with zeros, from its beginning."""
+    write_all(descriptor, bytes(os.fstat(descriptor).st_size))
+    os.fsync(descriptor)
+
+
+def _is_blanked(path: Path) -> bool:
+    """Say whether a crash came while a file was overwritten: a large one may be half way then."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        return file.read(1) in (b"", b"\0")
+    return False

@@ -51,8 +51,9 @@ from langgraft.memory.model import (
 )
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.sources import source
-from langgraft.memory.stores.kept_indexes import change_log
+from langgraft.memory.stores.kept_indexes import IndexFolder, change_log
 from langgraft.memory.stores.programs import Program, read_all
+from langgraft.memory.stores.ranked import RankedStore
 
 ERASED: Final = "erased on request"
 """Reason of removals."""
@@ -63,6 +64,9 @@ _ALWAYS: Final = (
     "what a file system or a solid-state disk keeps of deleted and rewritten files",
 )
 """What no erasure reaches."""
+_LABEL_ALONE: Final = (
+    "copies that tell the user's label and nothing else of them: it is short, or part of another's"
+)
 
 
 # Banks ---------------------------------------------------------------------------------------
@@ -79,6 +83,11 @@ class _Subject:
     name: str
     label: str | int | None = None
     """Of a user, as the application has it."""
+
+    @property
+    def written(self) -> str:
+        """Its name as a ledger has it: the labels 7 and "7" are two users."""
+        return json.dumps(self.label) if self.kind == "user" else self.name
 
     @property
     def wanted(self) -> Wanted:
@@ -205,10 +214,16 @@ class _Bank:
 
     def _forget_traces(self) -> None:
         self.memory.refresh()
-        log = change_log(self.memory.store)
-        if log is not None:
-            log.indexes.drop(self.memory.namespace)
+        store = self.memory.store
+        log = change_log(store)
+        if log is not None:  # first: who saves an index from now on learns that it is out of date
             log.forget_deleted(self.memory.namespace)
+            log.indexes.drop(self.memory.namespace)
+        while isinstance(store, RankedStore):
+            store.refresh()  # one of the application's own has indexes of its own
+            if (kept := store.corpora.kept_in) is not None:  # and older ones, of other settings
+                IndexFolder(kept).drop(self.memory.namespace)
+            store = store.store
 
     def left(self, subject: _Subject, wanted: Wanted) -> list[str]:
         """Say what of it is in the bank still."""
@@ -278,7 +293,8 @@ def erase(
     """Erase one item, episode, source or user, or all that is older than a moment, everywhere given.
 
     Others may recall and file meanwhile. An erasure that a crash left under way in the ledger is ended
-    first. Done again, it changes nothing and issues another receipt.
+    first; where it is the one that is asked for, its receipt is returned. Done again, it changes nothing
+    and issues another receipt.
 
     Args:
         memory: The bank, several, or those of all users. What follows from what is erased is looked
@@ -317,8 +333,10 @@ def erase(
         raise InputError(msg)
     work = _Work(memory, places, ledger, clock or SystemClock())
     with ledger.held():
-        if ledger.pending is not None:
-            work.go_on(ledger.pending)
+        if (pending := ledger.pending) is not None:
+            ended = work.go_on(pending)
+            if work.covered(pending, subject, said, mentions):
+                return ended
         return work.begin(subject, said, mentions)
 
 
@@ -396,13 +414,25 @@ class _Work:
         wanted = self._looked_up(subject, banks, said, mentions)
         pending = Pending(
             kind=subject.kind,
-            name=json.dumps(subject.label) if subject.kind == "user" else subject.name,
+            name=subject.written,
             salt=secrets.token_hex(16),
             began=self._now(),
             wanted={**wanted.to_json(), "places": [place.name for place in self.places]},
         )
         self.ledger.begin(pending)
         return self._carried_out(subject, wanted, pending, banks)
+
+    def covered(
+        self, pending: Pending, subject: _Subject, said: Sequence[str], mentions: Sequence[str]
+    ) -> bool:
+        """Say whether an erasure that was under way is all of the one that is asked for."""
+        fields = cast("Mapping[str, Sequence[str]]", pending.wanted)
+        return (
+            (pending.kind, pending.name) == (subject.kind, subject.written)
+            and {*said} <= {*fields["texts"]}
+            and {*mentions} <= {*fields["phrases"]}
+            and {place.name for place in self.places} <= {*fields["places"]}
+        )
 
     def go_on(self, pending: Pending) -> ErasureReceipt:
         """End what was begun, from whatever step it came to."""
@@ -433,7 +463,7 @@ class _Work:
             kept += strings_in(left.to_json())
         if subject.kind == "user":
             found = found.and_also(self._of_user(cast("str | int", subject.label)))
-            mentions = [*mentions, *_spelled(cast("str | int", subject.label))]
+            mentions = [*mentions, *self._spelled(subject)]
         if not banks:
             found = found.and_also(subject.wanted)
         elif subject.kind == "item" and not self._holds(banks, subject.name):
@@ -451,6 +481,14 @@ class _Work:
     def _holds(self, banks: Sequence[_Bank], item: str) -> bool:
         return any(item in bank.memory.content().items for bank in banks)
 
+    def _spelled(self, subject: _Subject) -> list[str]:
+        """Return a label as it stands in namespaces, unless it is short, or part of another user's."""
+        assert isinstance(self.memory, Banks)
+        labels = [each for each in self.memory.users() if each != subject.label]
+        others = "\n".join(form for each in labels for form in (str(each), escaped(each)))
+        forms = dict.fromkeys((subject.name, escaped(cast("str | int", subject.label))))
+        return [form for form in forms if len(form) >= SHORTEST and form not in others]
+
     def _of_user(self, label: str | int) -> Wanted:
         assert isinstance(self.memory, Banks)
         content = self.memory[label].content()
@@ -464,9 +502,12 @@ class _Work:
         self, subject: _Subject, wanted: Wanted, pending: Pending, banks: Sequence[_Bank]
     ) -> ErasureReceipt:
         told = _Told(self.ledger, pending, {each.place: each for each in pending.told})
+        number = 1 + sum(each.salt != pending.salt for each in self.ledger.receipts())
         wanted = self._out_of_banks(subject, wanted, told, banks)
-        self._out_of_places(wanted, told, banks)
+        self._out_of_places(wanted, number, told, banks)
         unreached = self._rewritten(wanted, told, banks)
+        if subject.kind == "user" and not self._spelled(subject):
+            unreached.append(_LABEL_ALONE)
         for bank in banks:
             told.note(wanted, Looked(place=bank.name, left=tuple(bank.left(subject, wanted))))
         return self._signed(pending, wanted, tuple(told.places.values()), unreached)
@@ -487,23 +528,31 @@ class _Work:
             wanted = more
         return wanted
 
-    def _out_of_places(self, wanted: Wanted, told: "_Told", banks: Sequence[_Bank]) -> None:
+    def _out_of_places(
+        self, wanted: Wanted, number: int, told: "_Told", banks: Sequence[_Bank]
+    ) -> None:
         memories = [bank.memory for bank in banks]
         if isinstance(self.memory, Banks):  # all of them rank alike, that of the user too
             memories = [self.memory[_ANYBODY]]
-        caches = {place.name: place for memory in memories for place in caches_of(memory)}
-        number = sum(1 for _ in self.ledger.receipts()) + 1
+        # Two in memory have one name, and so may two of somebody else's.
+        caches = {id(place.cache): place for memory in memories for place in caches_of(memory)}
+        left: dict[str, tuple[str, ...]] = {}
         for place in (*caches.values(), *self.places):
-            told.note(wanted, place.erase(wanted, number))
+            looked = place.erase(wanted, number)
+            left[looked.place] = (*left.get(looked.place, ()), *looked.left)
+            told.note(wanted, looked.model_copy(update={"left": left[looked.place]}))
 
     def _rewritten(self, wanted: Wanted, told: "_Told", banks: Sequence[_Bank]) -> list[str]:
         """Have each store keep nothing of what was deleted; return what cannot be reached."""
         unreached: list[str] = []
+        found: dict[str, tuple[str, ...]] = {}
         for store in {id(store): store for store in self._stores(banks)}.values():
             left, beyond = scrubbed(store)
             seen = [f"{path}: it says it still" for path in found_in(files_of(store), wanted)]
-            told.note(wanted, Looked(place=f"file of {described(store)}", left=(*left, *seen)))
-            unreached += beyond
+            name = f"file of {described(store)}"
+            found[name] = (*found.get(name, ()), *left, *seen)
+            told.note(wanted, Looked(place=name, left=found[name]))
+            unreached += map(wanted.blanked, beyond)
         return unreached
 
     def _filed_meanwhile(
@@ -554,7 +603,7 @@ class _Work:
 
 @dataclass
 class _Told:
-    """What came of each place so far, written down as it comes."""
+    """What came of each place so far; what was removed is written down as it comes."""
 
     ledger: Ledger
     pending: Pending
@@ -564,15 +613,14 @@ class _Told:
         """Add what came of a place, under a name that gives nothing away."""
         name = wanted.blanked(looked.place)
         before = self.places.get(name, Looked(place=name))
-        update = {"place": name, "removed": before.removed + looked.removed}
-        self.places[name] = looked.model_copy(update=update)
-        told = tuple(self.places.values())
+        self.places[name] = Looked(
+            place=name,
+            removed=before.removed + looked.removed,
+            left=tuple(map(wanted.blanked, looked.left)),
+        )
         fields: Mapping[str, JSON] = {**self.pending.wanted, **wanted.to_json()}
-        self.pending = replace(self.pending, wanted=fields, told=told)
-        self.ledger.begin(self.pending)
-
-
-def _spelled(label: str | int) -> list[str]:
-    """Return a label as it stands in namespaces, unless it is too short to be looked for."""
-    forms = dict.fromkeys((str(label), escaped(label)))
-    return [form for form in forms if len(form) >= SHORTEST]
+        # All else is looked at again after a crash: of many banks, few have something of it.
+        if looked.removed or fields != self.pending.wanted:
+            told = tuple(self.places.values())
+            self.pending = replace(self.pending, wanted=fields, told=told)
+            self.ledger.begin(self.pending)

@@ -453,6 +453,11 @@ class Corpora:
         """Have records read again at the next search."""
         self._shared.mark(addresses)
 
+    @property
+    def kept_in(self) -> Path | None:
+        """Where indexes are kept that follow a store's log, if they are."""
+        return None if self._kept is None else self._kept.path
+
     def clear(self) -> None:
         """Forget all indexes over the records, those that are being built included."""
         self._shared.clear()

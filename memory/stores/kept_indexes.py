@@ -73,18 +73,19 @@ class IndexFolder:
             user.flush(log)
 
     def drop(self, prefix: Namespace) -> None:
-        """Delete the indexes of a prefix, of whatever settings.
+        """Delete the indexes that hold the records under a prefix, of whatever settings.
 
         Raises:
             StorePathError: They cannot be deleted.
         """
-        place = _place(self.path, prefix)
-        try:
-            shutil.rmtree(place)
-        except OSError as error:
-            if place.exists():  # it was, and another process was not faster
-                msg = f"holds an index that cannot be deleted: {error.strerror}"
-                raise StorePathError(msg, path=place) from error
+        for length in range(len(prefix) + 1):
+            place = _place(self.path, prefix[:length])
+            try:
+                shutil.rmtree(place)
+            except OSError as error:
+                if place.exists():  # it was, and another process was not faster
+                    msg = f"holds an index that cannot be deleted: {error.strerror}"
+                    raise StorePathError(msg, path=place) from error
 
 
 class Changes(NamedTuple):

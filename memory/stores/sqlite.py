@@ -134,7 +134,9 @@ class SQLiteFileStore(BaseStore):
     @checked
     def __init__(self, path: Path | str) -> None:
         self.path = sqlite_path(path)
-        self.indexes = IndexFolder(self.path.with_name(f"{self.path.name}.indexes"))
+        # Beside the file itself: two names of one file have the same indexes.
+        real = self.path.resolve()
+        self.indexes = IndexFolder(real.with_name(f"{real.name}.indexes"))
         self._file = SQLiteFile(self.path, _FILE)
         self._threads: ThreadPoolExecutor | None = None
         self._process = 0

@@ -91,8 +91,11 @@ def clean_environment() -> dict[str, str]:
 
 
 def worker_environment() -> dict[str, str]:
-    """Return a clean environment in which Python finds this package, which is not installed."""
-    return clean_environment() | {"PYTHONPATH": str(_TESTS)}
+    """Return a clean environment in which Python finds this package, and what it measures.
+
+    Another checkout may be installed in the Python that runs this.
+    """
+    return clean_environment() | {"PYTHONPATH": f"{_TESTS}{os.pathsep}{_TESTS.parent / 'src'}"}
 
 
 def contents(folder: Path) -> dict[str, bytes]:

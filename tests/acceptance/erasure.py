@@ -35,6 +35,7 @@ from langgraft.memory.testing.providers.base import sample_episode, with_every_t
 PHRASE: Final = 'zanzibar-7431 ü "quoted"'
 _WORD: Final = "zanzibar-7431"
 _WRITERS: Final = 16
+_KILLED: Final = {"sqlite": "SQLite", "chroma": "Chroma", "run": "a run directory"}
 
 
 def measure(setting: Setting) -> list[Figure]:
@@ -55,8 +56,8 @@ def measure(setting: Setting) -> list[Figure]:
     setting.say(f"{_WRITERS} threads file while an episode is erased")
     figures.append(_threads(setting.work / "threads", setting.size(2000, 160)))
     figures.append(_forged(setting.work / "forged", setting.size(10_000, 500)))
-    for kind in ("sqlite", "chroma"):
-        setting.say(f"an erasure killed at its steps, in {kind}")
+    for kind in ("sqlite", "chroma", "run"):
+        setting.say(f"an erasure killed at its steps, in {_KILLED[kind]}")
         figures.append(_killed(setting.work / f"killed-{kind}", kind, setting.size(1, 12)))
     return figures
 
@@ -229,13 +230,15 @@ def _killed(folder: Path, kind: str, stride: int) -> Figure:
     done = subprocess.run(
         program, env=worker_environment(), capture_output=True, text=True, check=False
     )
-    told: dict[str, Any] = {"killed": 0, "wrong": [done.stderr]}
+    told: dict[str, Any] = {"steps": 0, "killed": 0, "hung": 0, "wrong": [done.stderr]}
     if done.returncode == 0:
         told = json.loads(done.stdout)
     good = told["killed"] - len(told["wrong"])
     return Figure(
-        f"An erasure killed at any step is ended by the next one, with one receipt: {kind}",
-        f"kill -9 before and after system calls that write and steps of the store, every {stride}th",
+        f"An erasure killed at any step is ended by the next one, with one receipt: {_KILLED[kind]}",
+        f"kill -9 before and after system calls and statements that write and steps of the store, every"
+        f" {stride}th of {told['steps']}; once there is a receipt, bytes are searched right then too;"
+        f" {told['hung']} processes hung and were killed once more",
         share(good, told["killed"], told["wrong"]),
         "all",
         told["killed"] > 0 and not told["wrong"],

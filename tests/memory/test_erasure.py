@@ -2,11 +2,12 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
@@ -27,22 +29,26 @@ from provider_variants import REGISTERED, SETTINGS
 from langgraft._core.errors import InputError, ReadOnlyStoreError
 from langgraft.memory.banks import Banks, LayeredMemory, open_memory
 from langgraft.memory.embedders import SQLiteVectors, make_embedder
+from langgraft.memory.embedders.cached import MemoryVectors
 from langgraft.memory.erasure import (
     CheckpointPlace,
     ErasureReceipt,
     Ledger,
+    Looked,
     VectorPlace,
     Wanted,
     aerase,
     erase,
     resume,
 )
-from langgraft.memory.erasure.places import found_in
+from langgraft.memory.erasure.places import BLANK, found_in
+from langgraft.memory.erasure.receipts import Pending
 from langgraft.memory.model import Episode, MemoryDelta
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider, provider_class
 from langgraft.memory.rankers import BM25, Dense, Hybrid
 from langgraft.memory.stores.named import open_store
+from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.testing.providers.base import with_every_text
 
@@ -295,6 +301,27 @@ def test_user_when_erased_leaves_nothing_in_the_file_and_others_keep_their_banks
         assert not files_with(tmp_path, word)
 
 
+def test_user_whose_label_is_part_of_anothers_when_erased_takes_nothing_from_that_one(
+    tmp_path: Path,
+) -> None:
+    """Their threads stay, though they tell the shorter label; the receipt says what was not looked for."""
+    banks, saver = Banks(InMemoryStore(), "trajectory"), InMemorySaver()
+    labels = ("customer-1234", "customer-12345")
+    for label, text in zip(labels, (CANARY, "water the plants"), strict=True):
+        banks[label].file(with_every_text(make_episode("e0"), text))
+        talk(saver, f"of {label}", f"{label} says {text}")
+    ledger, places = Ledger(tmp_path / "ledger"), [CheckpointPlace(saver)]
+    receipt = erase(banks, user=labels[0], ledger=ledger, places=places)
+    assert receipt.complete, receipt.places
+    assert any("part of another's" in each for each in receipt.not_reached)
+    threads = {each.config["configurable"]["thread_id"] for each in saver.list(None)}
+    assert threads == {f"of {labels[1]}"}
+    assert banks.users() == [labels[1]]
+    receipt = erase(banks, user=labels[1], ledger=ledger, places=places)
+    assert receipt.complete
+    assert not list(saver.list(None))
+
+
 def test_layers_are_all_erased_from(tmp_path: Path) -> None:
     """The user's own bank, and those that are recalled after it."""
     banks = Banks(InMemoryStore(), "trajectory")
@@ -391,6 +418,156 @@ def test_checkpoints_that_say_it_are_deleted_thread_by_thread(tmp_path: Path) ->
         assert not files_with(tmp_path)
 
 
+def test_checkpoints_that_are_encrypted_are_found_and_a_file_is_rewritten_under_the_savers_lock(
+    tmp_path: Path,
+) -> None:
+    """What a graph has begun to write meanwhile is not cut in two."""
+
+    class Flipped:
+        def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
+            return "flipped", bytes(each ^ 7 for each in plaintext)
+
+        def decrypt(self, _: str, ciphertext: bytes) -> bytes:
+            return self.encrypt(ciphertext)[1]
+
+    rewritten: list[bool] = []
+
+    class Connection(sqlite3.Connection):
+        def execute(self, statement: str, *args: Any) -> sqlite3.Cursor:
+            if statement == "VACUUM":
+                rewritten.append(saver.lock.locked())
+            return super().execute(statement, *args)
+
+    path = tmp_path / "checkpoints.sqlite"
+    with closing(sqlite3.connect(path, check_same_thread=False, factory=Connection)) as connection:
+        saver = SqliteSaver(connection, serde=EncryptedSerializer(Flipped()))
+        for thread, text in (("tells", "zanzibar-7431"), ("other", "hello")):
+            talk(saver, thread, text)
+        ledger, said = Ledger(tmp_path / "ledger"), ["zanzibar-7431"]
+        receipt = erase(
+            [], item="any item", ledger=ledger, mentions=said, places=[CheckpointPlace(saver)]
+        )
+        threads = {each.config["configurable"]["thread_id"] for each in saver.list(None)}
+    assert receipt.complete
+    assert threads == {"other"}
+    assert rewritten == [True]
+
+
+def test_index_of_other_settings_or_of_the_applications_own_search_is_deleted(
+    tmp_path: Path,
+) -> None:
+    """Whatever ranks in a directory of its own, and though nobody asked it since it was opened."""
+    kind = provider_class("insight")
+    plain = set_of("insight", {"granularity": "individual"})
+    other = set_of("insight", {"granularity": "individual", "ranker": BM25(k1=1.1)})
+    where, records = f"sqlite:{tmp_path / 'bank'}", InMemoryStore()
+    with open_store(where) as store:
+        memory = kind(store, settings=plain, index_directory=tmp_path / "index")
+        own = RankedStore(records, BM25(), directory=tmp_path / "own", heed_index=False)
+        both = [memory, kind(own, settings=plain)]
+        for each in both:
+            for episode in (*others(), told_episode()):
+                each.file(episode)
+            each.provide("open", asking())
+        assert own.search(both[1].namespace, query="open")
+        for opened in (memory, own):
+            opened.close()
+    assert files_with(tmp_path / "index")
+    assert files_with(tmp_path / "own")
+    with (
+        open_store(where) as store,
+        RankedStore(records, BM25(), directory=tmp_path / "own", heed_index=False) as own,
+    ):
+        both = [
+            kind(store, settings=other, index_directory=tmp_path / "index"),
+            kind(own, settings=plain),
+        ]
+        for number, each in enumerate(both, 1):  # they have one name, in stores of their own
+            receipt = erase(each, episode="told", ledger=Ledger(tmp_path / "ledger"))
+            assert (receipt.number, receipt.complete) == (number, True)
+        assert not files_with(tmp_path)
+
+
+@pytest.mark.parametrize("depth", [1, 4])
+@pytest.mark.parametrize("kind", ["sqlite", "chroma"])
+def test_index_that_an_application_has_open_is_not_saved_with_it(
+    kind: str, depth: int, tmp_path: Path
+) -> None:
+    """Of the bank, or of more than it: after the receipt neither, when the store is closed."""
+    insight = provider_class("insight")
+    made = set_of("insight", {"granularity": "individual"})
+    for erasing in (False, True):  # what one opening kept, and what the next holds in memory
+        with open_store(spec_of(kind, tmp_path)) as store:
+            memory = insight(store, settings=made)
+            own = RankedStore(store, BM25(), heed_index=False)
+            for episode in (*others(), told_episode()):
+                memory.file(episode)
+            assert own.search(memory.namespace[:depth], query=f"task {TERM}")
+            if erasing:
+                receipt = erase(memory, episode="told", ledger=Ledger(tmp_path / "ledger"))
+                assert receipt.complete, receipt.places
+                assert not files_with(tmp_path)
+        assert bool(files_with(tmp_path)) != erasing
+
+
+def test_bank_that_was_opened_by_a_link_has_no_other_index(tmp_path: Path) -> None:
+    """Two names of one file are one bank, with one folder of indexes."""
+    (tmp_path / "link").symlink_to(tmp_path / "bank")
+    for name in ("bank", "link"):
+        with open_store(f"sqlite:{tmp_path / name}") as store:
+            memory = make_provider("insight", store, settings={"granularity": "individual"})
+            for episode in (*others(), told_episode()):
+                memory.file(episode)
+            memory.provide("open", asking())
+    with open_store(f"sqlite:{tmp_path / 'bank'}") as store:
+        memory = make_provider("insight", store, settings={"granularity": "individual"})
+        assert erase(memory, episode="told", ledger=Ledger(tmp_path / "ledger")).complete
+    assert not files_with(tmp_path)
+
+
+def test_search_of_bytes_reads_files_alone_and_finds_phrases_of_any_length(tmp_path: Path) -> None:
+    """Pipes and links in a folder that others write to neither end the search nor lead it astray."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "zeros").symlink_to("/dev/zero")
+    long = "one word " * 20_000
+    (tmp_path / "file").write_text(f"before {long} after")
+    assert found_in([tmp_path], Wanted(phrases=(long,))) == [tmp_path / "file"]
+    assert found_in([tmp_path], Wanted(phrases=(long + "more",))) == []
+
+
+def test_caches_and_places_of_one_name_each_count(tmp_path: Path) -> None:
+    """All are erased from, what is left in the first is told, and a receipt gives nothing away."""
+
+    class Kept(MemoryVectors):
+        forget = property()  # as a cache without it
+
+    rankers = [Dense(make_embedder(f"hashing:{length}")) for length in (8, 16)]
+    memory = provider_class("insight")(
+        InMemoryStore(),
+        settings=set_of("insight", {"granularity": "individual", "ranker": Hybrid((*rankers,))}),
+    )
+    for episode in (*others(), told_episode()):
+        memory.file(episode)
+    memory.provide("open", asking())
+    items = memory.content().items.values()
+    keys = [item.retrieval_key for item in items if TERM in item.text]
+    telling = f"zanzibar-7431 in {tmp_path}"
+
+    class Telling(VectorPlace):
+        def erase(self, wanted: Wanted, receipt: int) -> Looked:
+            return Looked(place=self.name, left=(f"{telling}, by receipt {receipt}",))
+
+    places = [VectorPlace(Kept()), Telling(MemoryVectors()), VectorPlace(MemoryVectors())]
+    receipt = erase(memory, episode="told", ledger=Ledger(tmp_path / "ledger"), places=places)
+    caches = [ranker.embedder.cache for ranker in rankers]
+    assert [cache.forget(keys) for cache in caches if isinstance(cache, MemoryVectors)] == [0, 0]
+    (vectors,) = (each for each in receipt.places if each.place == "vectors in memory")
+    assert vectors.left[0].startswith("a Kept cannot")
+    assert vectors.left[1] == f"{BLANK} in {tmp_path}, by receipt 1"
+    assert not receipt.complete
+
+
 # Receipts ---------------------------------------------------------------------------------------
 
 
@@ -448,7 +625,109 @@ def test_receipt_that_is_changed_anywhere_does_not_verify(
     assert len(Ledger(ledger.path, key=b"another key of 32 bytes, or so..").verify()) == 2
 
 
+@pytest.mark.parametrize("changed", [{"signature": "\u00e9" * 64}, {"salt": "no salt"}])
+def test_receipt_of_another_hand_is_told_as_such(changed: dict[str, str], tmp_path: Path) -> None:
+    """It verifies by no key, and covers nothing."""
+    ledger = erased_twice(tmp_path)
+    forged = next(ledger.receipts()).model_copy(update=changed)
+    read = ErasureReceipt.read(forged.line(), "a file")
+    assert not ledger.vouches_for(read)
+    assert read.covers("told") == ("salt" not in changed)
+
+
+def test_ledger_when_somebody_erases_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who only asks for receipts does not wait."""
+    monkeypatch.setattr("langgraft.memory.erasure.receipts._PATIENCE_SECONDS", 0.1)
+    ledger = erased_twice(tmp_path)
+    with ledger.held():
+        assert Ledger(tmp_path).verify() == []
+
+
 # Crashes and company -----------------------------------------------------------------------------
+
+
+def test_what_is_under_way_is_read_however_large_it_is(tmp_path: Path) -> None:
+    """As large as what is erased; damaged, it is an error that names the file."""
+    ledger = Ledger(tmp_path)
+    texts = ["[{:,}]" * 3_000_000]
+    pending = Pending("item", "x", "00" * 16, "now", {**Wanted().to_json(), "texts": texts})
+    ledger.begin(pending)
+    found = ledger.pending
+    assert found is not None
+    assert found.wanted == pending.wanted
+    (tmp_path / "pending.json").write_bytes(b"{")
+    with pytest.raises(InputError, match=r"pending\.json: what is under way cannot be read"):
+        ledger.pending  # noqa: B018
+
+
+def test_what_was_overwritten_in_part_is_overwritten_whole_by_the_next(tmp_path: Path) -> None:
+    """A kill came while the system was at it: the receipt is there, and some of what was looked for."""
+    ledger = erased_twice(tmp_path)
+    (tmp_path / "pending.json").write_bytes(bytes(4096) + b"zanzibar-7431 and more")
+    assert ledger.pending is None
+    assert resume(make_provider("trajectory", InMemoryStore(), settings={}), ledger=ledger) is None
+    assert not files_with(tmp_path)
+    assert len(list(ledger.receipts())) == 2
+
+
+def test_ledger_in_a_folder_that_others_look_into_is_read_by_its_owner_alone(
+    tmp_path: Path,
+) -> None:
+    """What is under way says what has to go, and who has the key can sign."""
+    tmp_path.chmod(0o755)
+    ledger = erased_twice(tmp_path)
+    ledger.begin(Pending("item", "x", "00" * 16, "now", Wanted().to_json()))
+    for name in ("key", "pending.json", "receipts.jsonl"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+
+
+def test_each_version_of_what_is_under_way_is_overwritten(tmp_path: Path) -> None:
+    """Also those that another took the place of."""
+    ledger = Ledger(tmp_path)
+    ledger.begin(Pending("item", "zanzibar-7431", "00" * 16, "now", Wanted().to_json()))
+    with (tmp_path / "pending.json").open("rb") as before:
+        ledger.begin(Pending("item", "other", "00" * 16, "now", Wanted().to_json()))
+        assert not before.read().strip(b"\0")
+    found = ledger.pending
+    assert found is not None
+    assert found.name == "other"
+
+
+class Dying(VectorPlace):
+    """Does not come to an end."""
+
+    def erase(self, wanted: Wanted, receipt: int) -> Looked:
+        """Raise what ends a process."""
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("asked", "more", "count"),
+    [
+        ({"item": "told/trajectory"}, [], 1),
+        ({"episode": "told"}, [], 1),
+        ({"episode": "told"}, ["another phrase"], 2),
+        ({"episode": "other"}, [], 2),
+    ],
+)
+def test_erasure_that_was_cut_short_when_asked_for_again_has_one_receipt(
+    asked: dict[str, Any], more: list[str], count: int, tmp_path: Path
+) -> None:
+    """Though what it was of is gone by then; who asks for anything else gets one for that as well."""
+    memory = make_provider("trajectory", InMemoryStore(), settings={})
+    memory.file(told_episode())
+    ledger, vectors = Ledger(tmp_path / "ledger"), SQLiteVectors(tmp_path / "vectors.sqlite")
+    first: dict[str, Any] = asked if "item" in asked else {"episode": "told"}
+    with pytest.raises(KeyboardInterrupt):
+        erase(memory, ledger=ledger, places=[Dying(vectors)], **first)
+    places = [VectorPlace(vectors)]
+    receipt = erase(memory, ledger=ledger, places=places, mentions=more, **asked)
+    receipts = list(ledger.receipts())
+    assert receipts[-1] == receipt
+    assert len(receipts) == count
+    assert receipts[0].covers("told/trajectory")
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
@@ -485,7 +764,7 @@ def bare(memory: MemoryProvider[Any]) -> dict[str, Any]:
 
 
 @pytest.mark.kill
-@pytest.mark.parametrize(("kind", "stride"), [("sqlite", 5), ("chroma", 12)])
+@pytest.mark.parametrize(("kind", "stride"), [("sqlite", 9), ("chroma", 13), ("run", 11)])
 def test_erasure_that_is_killed_at_any_step_is_ended_by_the_next(
     kind: str, stride: int, tmp_path: Path
 ) -> None:
@@ -516,10 +795,6 @@ def test_erasure_left_by_a_crash_is_resumed_with_the_same_places(tmp_path: Path)
     memory.file(told_episode())
     vectors = SQLiteVectors(tmp_path / "vectors.sqlite")
     ledger = Ledger(tmp_path / "ledger")
-
-    class Dying(VectorPlace):
-        def erase(self, wanted: Wanted, receipt: int) -> Any:
-            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         erase(memory, episode="told", ledger=ledger, places=[Dying(vectors)])

@@ -41,8 +41,8 @@ class Connection:
         alone: Whether nobody else can write to it.
         close: Closes it and releases what was held for it.
         changes: What is written to it, where nobody else can.
-        scrub: Rewrites its file and returns the client of the file as it is then; `None` where the
-            file is not this process's own.
+        scrub: Rewrites its file, and hands over the client of the file as it is then, also where that
+            failed; `None` where the file is not this process's own.
     """
 
     client: "ClientAPI"
@@ -50,7 +50,7 @@ class Connection:
     alone: bool
     close: Callable[[], None]
     changes: "FolderChanges | None" = None
-    scrub: "Callable[[], ClientAPI] | None" = None
+    scrub: "Callable[[Callable[[ClientAPI], None]], None] | None" = None
 
 
 def open_folder(path: str | Path) -> Connection:
@@ -92,14 +92,14 @@ def open_folder(path: str | Path) -> Connection:
         stack.callback(blank_unused, folder)
         stack.callback(lambda: opened[0].close())  # noqa: PLW0108  (the one there is then)
 
-        def scrub() -> "ClientAPI":
+        def scrub(use: "Callable[[ClientAPI], None]") -> None:
             # Not beside Chroma: two SQLite libraries of a process undo each other's locks on a file.
             opened[0].close()
             try:
                 _scrub(folder / DATABASE)
             finally:
                 opened[0] = _embedded(folder)
-            return opened[0]
+                use(opened[0])
 
         return Connection(opened[0], str(folder), True, stack.pop_all().close, changes, scrub)
 
@@ -291,6 +291,8 @@ class FolderChanges:
         self._change = self._begins = 0
         self._told: dict[Address, int] = {}
         """Number of the last change of a record, in their order."""
+        self._forgotten: dict[Namespace, int] = {}
+        """Prefixes of which nothing is known any more of before a change."""
         self._left = ""
         """The same in JSON, as the last owner left it: nobody asks for it where nothing was written."""
         as_of = folder / INDEXES / _AS_OF
@@ -321,6 +323,8 @@ class FolderChanges:
             then = since[1] if isinstance(since, list) and since[0] == self._name else None
             if not isinstance(then, int) or not self._begins <= then <= self._change:
                 return Changes(now, None)
+            if any(then < n and _overlap(prefix, other) for other, n in self._forgotten.items()):
+                return Changes(now, None)
             found: list[Address] = []
             for address in reversed(written):
                 if written[address] <= then:
@@ -330,9 +334,11 @@ class FolderChanges:
             return Changes(now, found)
 
     def forget(self, prefix: Namespace) -> None:
-        """Keep nothing about the records under a prefix."""
+        """Keep nothing about the records under a prefix: indexes that hold one of them are built anew."""
         with self._lock:
             written = self._written()
+            self._change += 1
+            self._forgotten[prefix] = self._change
             for address in [each for each in written if each[0][: len(prefix)] == prefix]:
                 del written[address]
 
@@ -345,7 +351,7 @@ class FolderChanges:
             "database": _database(self._folder),
             "name": self._name,
             "change": self._change,
-            "begins": self._begins,
+            "begins": max(self._begins, *self._forgotten.values(), 0),
         }
         written = [[*address, number] for address, number in self._written().items()]
         (indexes / _AS_OF).write_text(f"{json.dumps(left)}\n{json.dumps(written)}", "ascii")
@@ -363,6 +369,11 @@ class FolderChanges:
             except (ValueError, TypeError):  # torn, and all before this moment is unknown
                 self._begins = self._change
         return self._told
+
+
+def _overlap(one: Namespace, other: Namespace) -> bool:
+    """Say whether records under one prefix are under the other."""
+    return all(mine == yours for mine, yours in zip(one, other, strict=False))
 
 
 def _database(folder: Path) -> JSON:

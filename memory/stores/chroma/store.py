@@ -352,12 +352,14 @@ class ChromaStore(BaseStore):
             return False
         with self._lock:
             self._check_open()
-            client = connection.scrub()
-            self._table = Table(client, self._table.name, connection.where, alone=True)
-            self._directory = Held(self._table, self._index)
+            connection.scrub(self._use)
             self._directory.under(())  # the first read has Chroma write its files of vectors
             blank_unused(Path(connection.where))
         return True
+
+    def _use(self, client: "ClientAPI") -> None:
+        self._table = Table(client, self._table.name, self._connection.where, alone=True)
+        self._directory = Held(self._table, self._index)
 
     def _carry_out_waiting(self) -> None:
         """Carry out all batches that wait: to write many records costs little more than one.

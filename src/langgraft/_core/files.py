@@ -10,7 +10,7 @@ from pathlib import Path
 from langgraft._core.errors import RunDirectoryError
 
 
-def write_whole(path: Path, content: bytes, *, alone: bool = False) -> None:
+def write_whole(path: Path, content: bytes, *, alone: bool = False, mode: int = 0o666) -> None:
     """Write a file; one that is there is replaced at the end, or left as it was.
 
     Args:
@@ -18,6 +18,7 @@ def write_whole(path: Path, content: bytes, *, alone: bool = False) -> None:
         content: What it will hold.
         alone: Nobody else writes it meanwhile: the draft is `.<name>.tmp`, so that the next attempt
             replaces what a crash left of it.
+        mode: Its permissions, as far as the process's umask leaves them.
 
     Raises:
         OSError: It cannot be written.
@@ -25,7 +26,7 @@ def write_whole(path: Path, content: bytes, *, alone: bool = False) -> None:
     draft = path.parent / f".{path.name if alone else secrets.token_hex(8)}.tmp"
     try:
         descriptor = os.open(
-            draft, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if alone else os.O_EXCL), 0o666
+            draft, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if alone else os.O_EXCL), mode
         )
         try:
             write_all(descriptor, content)

@@ -165,7 +165,7 @@ class SQLiteFile:
                     sqlite3.SQLITE_READONLY,
                     sqlite3.SQLITE_CANTOPEN,
                 )
-                if not sealed or Path(f"{self.path}-wal").exists():
+                if not sealed or Path(f"{self.path.resolve()}-wal").exists():
                     raise
             return self._connect("ro&immutable=1")
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -219,7 +219,7 @@ class SQLiteFile:
             connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("page_count", "page_size")
         )
-        log = Path(f"{self.path}-wal")
+        log = Path(f"{self.path.resolve()}-wal")
         logged = log.exists() and log.stat().st_size > 0
         if not logged and 0 < self.path.stat().st_size < max(pages, 1) * size:
             msg = "it was cut"

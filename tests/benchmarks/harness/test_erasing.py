@@ -1,6 +1,8 @@
 """Erasure in run directories and caches of replies."""
 
 import json
+import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,19 @@ from typing_extensions import override
 from langgraft._core.errors import InfrastructureError, RunDirectoryError
 from langgraft._core.files import atomic_write
 from langgraft.benchmarks.harness.cache import ResponseCache
-from langgraft.benchmarks.harness.directory import locked
+from langgraft.benchmarks.harness.directory import STORE, hold_process, hold_shard, locked
 from langgraft.benchmarks.harness.erasing import ResponsePlace, RunDirectory
 from langgraft.benchmarks.harness.log import PlanLog, checked_line, run_folder
 from langgraft.benchmarks.harness.models import RESPONSES
+from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSession, RunSpec
-from langgraft.benchmarks.harness.verify import ERASED, REPORT, sealed_report, verify_directory
+from langgraft.benchmarks.harness.verify import (
+    ERASED,
+    REPORT,
+    read_erased,
+    sealed_report,
+    verify_directory,
+)
 from langgraft.memory.erasure import ErasureReceipt, Ledger, Wanted, erase
 from langgraft.memory.erasure.places import BLANK, found_in
 from langgraft.memory.model import MemoryDelta, MemoryItem, SetState
@@ -181,6 +190,20 @@ async def test_directory_when_a_plan_is_run_in_it_is_not_erased_in(
     assert not holding(tmp_path)
 
 
+async def test_directory_when_a_shard_is_run_in_it_is_not_erased_in(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor while a process works in it for one that died: neither holds the directory itself."""
+    monkeypatch.setattr("langgraft.benchmarks.harness.directory._ORPHAN_SECONDS", 0.1)
+    before = logs(out)
+    works = [hold_shard(out, prepare(TellingStudy(), PLAN), 0, 2), hold_process(out, 1)]
+    for work in works:
+        with work, pytest.raises(RunDirectoryError, match="another process is working here"):
+            erased(out, tmp_path, item=TOLD)
+        assert logs(out) == before
+    assert erased(out, tmp_path, item=TOLD).complete
+
+
 async def test_erasure_when_cut_short_is_told_by_verify_and_ended(
     out: Path, tmp_path: Path
 ) -> None:
@@ -189,6 +212,52 @@ async def test_erasure_when_cut_short_is_told_by_verify_and_ended(
     assert "was cut short: erase again" in " ".join(map(str, verify_directory(out)))
     erased(out, tmp_path, item=TOLD)
     assert all(finding.on_request for finding in verify_directory(out))
+
+
+async def test_erasure_when_killed_before_caches_are_deleted_then_the_next_deletes_them(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By then no log says it any more; caches go nevertheless, and the lines are named that changed."""
+    cache = out / STORE
+    cache.mkdir()
+    (cache / "bank").write_text("what no phrase finds")
+
+    def die(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("langgraft.benchmarks.harness.erasing._delete", die)
+        with pytest.raises(KeyboardInterrupt):
+            erased(out, tmp_path, item=TOLD)
+    lines = [entry["lines"] for entry in read_erased(out)]
+    assert lines
+    assert lines[0]
+    assert erased(out, tmp_path, item=TOLD).number == 1
+    assert not cache.exists()
+    assert not holding(tmp_path)
+    assert [entry["ended"] for entry in read_erased(out)] == lines
+
+
+async def test_links_and_pipes_in_a_directory_are_neither_followed_nor_waited_for(
+    out: Path, tmp_path: Path
+) -> None:
+    """What they lead to is not deleted; of a folder that lies elsewhere the receipt says so."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.txt").write_text(SECRET)
+    first, second = sorted((out / "runs").iterdir())[:2]
+    for folder in (first / "kept", second / "kept"):
+        shutil.rmtree(folder, ignore_errors=True)
+    (first / "kept").symlink_to(elsewhere)
+    (second / "kept").mkdir()
+    os.mkfifo(second / "kept" / "pipe")
+    (second / "kept" / "loop").symlink_to(second / "kept" / "loop")
+    receipt = erased(out, tmp_path, item=TOLD)
+    assert (elsewhere / "mine.txt").read_text() == SECRET
+    assert [each.left for each in receipt.places] == [
+        (f"{first / 'kept'}: a link, which is not followed: erase where it leads",)
+    ]
+    assert holding(out) == []
 
 
 async def test_directory_that_does_not_speak_of_it_is_left_as_it_is(tmp_path: Path) -> None:

@@ -308,3 +308,22 @@ def test_import_when_no_store_is_opened_loads_no_chroma() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_scrub_that_fails_leaves_a_store_that_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a full disk: Chroma was closed for it, and is open again."""
+
+    def fail(_: Path) -> None:
+        raise InfrastructureError("the disk is full")
+
+    with ChromaStore.open(tmp_path / "bank") as store:
+        store.put(("a",), "k", {"n": 1})
+        with monkeypatch.context() as patched:
+            patched.setattr("langgraft.memory.stores.chroma.client._scrub", fail)
+            with pytest.raises(InfrastructureError, match="the disk is full"):
+                store.scrub()
+        store.put(("a",), "l", {"n": 2})
+        assert [item.value["n"] for item in store.search(("a",))] == [1, 2]
+        assert store.scrub()
