@@ -136,7 +136,8 @@ def provider_class(name: "str | type[MemoryProvider[Any]]") -> "type[MemoryProvi
 
     found = _imported(name) if isinstance(name, str) else name
     if not (isinstance(found, type) and issubclass(found, MemoryProvider)):
-        msg = f"provider {name!r} is no `MemoryProvider`, but {found!r:.80}"
+        but = f", but {found!r:.80}" if isinstance(name, str) else ""
+        msg = f"provider {name!r} is no `MemoryProvider`{but}"
         raise SettingsError(msg)
     if missing := sorted(found.__abstractmethods__):
         msg = f"provider {name!r} has no `{'`, `'.join(missing)}`: they are yours to write"
