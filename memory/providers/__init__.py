@@ -161,8 +161,11 @@ def _imported(name: str) -> Any:
 
 def unknown_provider(name: str) -> str:
     """Say that there is no provider of a name, and what may have been meant."""
-    if "." in name or "/" in name:  # as a file's name has, and no provider's
-        return f"{name!r:.80} is no provider's name: a file is opened by `open_memory`, or `Banks`"
+    if "." in name or "/" in name:  # as paths and names of files have, and no provider of ours
+        return (
+            f"unknown provider {name!r:.80}: your own is named 'package.module:Class', and a file"
+            " is opened by `open_memory` or `Banks`"
+        )
     known = did_you_mean(name, PROVIDERS)
     return f"unknown provider {name!r:.80}: {known} Your own is named 'package.module:Class'"
 
