@@ -14,7 +14,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -125,7 +125,7 @@ def _maker(
     provider: str | type[MemoryProvider[Any]], settings: Mapping[str, Any] | ProviderSettings
 ) -> _Maker:
     """Return what makes providers, once their class and settings are checked."""
-    kind = provider_class(provider) if isinstance(provider, str) else provider
+    kind = provider_class(provider)
     if isinstance(settings, ProviderSettings):
         check_argument(f"`settings` of {kind.__name__}", settings, kind.settings_model)
         made: ProviderSettings = settings
@@ -172,13 +172,14 @@ class Banks(Closing):
             msg = f"max_open must be at least 1, got {max_open}"
             raise SettingsError(msg)
         self._make = _maker(provider, settings)
-        kind = provider_class(provider) if isinstance(provider, str) else provider
+        kind = provider_class(provider)
         self.namespace = ("langgraft-users", kind.name) if namespace is None else namespace
         records_namespace(self.namespace)
+        self._opening: AbstractContextManager[BaseStore] | None = None
         if not isinstance(store, BaseStore):
-            opening = open_store(_store_name(store))
-            store = opening.__enter__()
-            self.also_close(opening)
+            self._opening = open_store(_store_name(store))
+            store = self._opening.__enter__()
+            self.also_close(self._opening)
         self.store: BaseStore = store
         self.max_open = max_open
         self._lock = Lock()
@@ -202,6 +203,8 @@ class Banks(Closing):
             memory = self._held.get(name)
             if memory is None:
                 memory = self._make(self.store, (*self.namespace, name))
+                # The store stays open as long as somebody holds a bank in it: Banks(path)["ada"].
+                vars(memory)["_opening"] = self._opening
                 self._held[name] = memory
             self._latest[name] = memory
             self._latest.move_to_end(name)

@@ -640,16 +640,20 @@ class _Opened:
                 raise SettingsError(msg)
             self.example = memory
         else:
-            self._kind: type[MemoryProvider[Any]] = (
-                provider_class(memory) if isinstance(memory, str) else memory
-            )
+            self._kind = provider_class(memory)
             self._settings = _settings_of(self._kind, memory, settings)
             self.example = self._kind(InMemoryStore(), settings=self._settings)
         self._opened: tuple[BaseStore, Banks | MemoryProvider[Any]] | None = None
 
     def user(self, runtime: Any) -> str | int | None:
         """Say whose turn it is."""
-        return None if self._user is None else self._user(runtime)
+        try:
+            return None if self._user is None else self._user(runtime)
+        except (AttributeError, TypeError) as error:
+            if getattr(runtime, "context", None) is not None:
+                raise  # the application's own
+            msg = "`user` of MemoryMiddleware failed, as the turn has no context: invoke the agent with `context=…`"
+            raise InputError(f"{msg} ({error})") from error
 
     def of(self, user: str | int | None, runtime: Any) -> MemoryProvider[Any]:
         """Return the provider of a user.
@@ -670,13 +674,10 @@ class _Opened:
             msg = "memory has no store: pass `store` to create_agent or to MemoryMiddleware"
             raise SettingsError(msg)
         if opened is None or opened[0] is not store:
-            one = self._user is None
-            made = self._kind(store, settings=self._settings) if one else self._users_of(store)
+            kind, settings, one = self._kind, self._settings, self._user is None
+            made = kind(store, settings=settings) if one else Banks(store, kind, settings)
             self._opened = opened = (store, made)
         return opened[1]
-
-    def _users_of(self, store: BaseStore) -> Banks:
-        return Banks(store, self._kind, self._settings)
 
 
 def _settings_of(

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from langgraft._core.canonical import JSON
+from langgraft._core.texts import in_a_line
 from langgraft.benchmarks.ablation.credit import ItemCredit, credits_of
 from langgraft.benchmarks.ablation.plan import NONE, RERUN, AblationPlan, Arm, guard_differences
 from langgraft.benchmarks.ablation.variants import VARIANTS
@@ -67,6 +68,7 @@ Word: TypeAlias = Literal["helps", "harms", "no detectable difference", "cannot 
 """`not tested`: nothing was recalled in any attempt; `cannot tell`: incomplete, too few runs, or another
 verdict without one of the runs of the baseline."""
 
+_COUNTED: Final = ("prompt_tokens", "completion_tokens")
 _WORDS: Final[Mapping[str, Word]] = {
     "helped": "helps",
     "hurt": "harms",
@@ -137,6 +139,11 @@ class ArmFound:
     def mean(self, value: str) -> float:
         """Return the mean of a number of attempts: `score`, `tokens`, or one of `usage`."""
         attempts = self.attempts
+        if value in _COUNTED:
+            used = [each["usage"] for each in attempts]
+            told = any(each.get(counted) for each in used for counted in _COUNTED)
+            if not told and any(each.get("replies") for each in used):
+                return math.nan  # a model of the agent's own need not say what it uses
         numbers = [each["usage"].get(value, each.get(value, 0)) for each in attempts]
         return math.fsum(numbers) / len(numbers) if numbers else math.nan
 
@@ -148,7 +155,7 @@ class ArmFound:
     @property
     def errors(self) -> Counter[str]:
         """What the agent raised, by kind."""
-        return Counter(each["error"].partition(":")[0] for each in self.attempts if each["error"])
+        return Counter(each["error"] for each in self.attempts if each["error"])
 
 
 @dataclass(frozen=True)
@@ -591,12 +598,16 @@ def _failures(arms: Sequence[ArmFound]) -> Gate:
     attempts = sum(len(each.attempts) for each in arms)
     if not errors:
         return Gate(name, "passed", f"None in {attempts:,} attempts.")
-    told = ", ".join(f"{kind} {count:,}" for kind, count in errors.most_common(3))
+    kinds: Counter[str] = Counter()
+    for text, count in errors.items():
+        kinds[text.partition(":")[0]] += count
+    told = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common(3))
     detail = (
         f"{errors.total():,} of {attempts:,} attempts ended in an error and count as 0: {told}."
     )
     if errors.total() > attempts / 2:
-        return Gate(name, "failed", detail)
+        (first, _), *_ = errors.most_common(1)
+        return Gate(name, "failed", f"{detail} Most often: {in_a_line(first, 300)}")
     return Gate(name, "passed", detail)
 
 

@@ -8,7 +8,7 @@ import asyncio
 import inspect
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, cast
@@ -433,6 +433,10 @@ def _made(
     except Exception as error:
         msg = f"`build` raised {type(error).__name__}: {one_line(error)}"
         raise InputError(msg) from error
+    if isinstance(made, Coroutine):
+        made.close()
+        msg = "`build` is async: let it be a plain function that returns the agent, which may be async"
+        raise InputError(msg)
     if not (isinstance(made, Runnable) or callable(made)):
         msg = f"`build` returned {made!r:.80}, which is neither a graph or other Runnable nor a function"
         raise InputError(msg)

@@ -75,6 +75,7 @@ def sentences(found: Analysis) -> list[str]:
     said += [_treated(each) for each in found.memories]
     said += [_uptake(each) for each in found.memories if each.credits]
     said.append(gate_findings(found.gates))
+    said += [f"{each.name}: {each.detail}" for each in found.gates if each.state == "failed"]
     return said
 
 

@@ -36,7 +36,12 @@ from langgraft.benchmarks.harness.study import (
     build_graph,
     run_to_json,
 )
-from langgraft.memory.providers import PROVIDERS, provider_class, provider_settings
+from langgraft.memory.providers import (
+    PROVIDERS,
+    provider_class,
+    provider_settings,
+    unknown_provider,
+)
 
 Studies = Mapping[str, Study[Any]]
 """The studies a caller offers, by name."""
@@ -273,9 +278,7 @@ def check_provider(name: str, settings: Mapping[str, JSON]) -> None:
     if not is_foreign(name):
         provider_settings(name, settings)
     elif not is_path(name):
-        known = ", ".join(PROVIDERS)
-        msg = f"unknown provider {name!r:.80}; there are {known}, or 'package.module:Class'"
-        raise SettingsError(msg)
+        raise SettingsError(unknown_provider(name))
 
 
 def look_here() -> None:

@@ -126,26 +126,18 @@ PROVIDERS: Final[Mapping[str, tuple[str, str]]] = {
 __getattr__, __dir__ = lazy_exports(__name__, _PLACES)
 
 
-def provider_class(name: str) -> "type[MemoryProvider[Any]]":
-    """Return the provider of a name, or of a dotted path `package.module:Class`.
+def provider_class(name: "str | type[MemoryProvider[Any]]") -> "type[MemoryProvider[Any]]":
+    """Return the provider of a name, or of a dotted path `package.module:Class`; a class is checked.
 
     Raises:
         SettingsError: There is no such provider.
     """
     from langgraft.memory.provider import MemoryProvider  # noqa: PLC0415  (loads stores)
 
-    module, attribute = PROVIDERS.get(name, name.partition(":")[::2])
-    if not attribute:
-        known = did_you_mean(name, PROVIDERS)
-        msg = f"unknown provider {name!r}: {known} Your own is named 'package.module:Class'"
-        raise SettingsError(msg)
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except Exception as error:
-        msg = f"provider {name!r} cannot be imported: {error}"
-        raise SettingsError(msg) from error
+    found = _imported(name) if isinstance(name, str) else name
     if not (isinstance(found, type) and issubclass(found, MemoryProvider)):
-        msg = f"provider {name!r} is no `MemoryProvider`, but {found!r:.80}"
+        but = f", but {found!r:.80}" if isinstance(name, str) else ""
+        msg = f"provider {name!r} is no `MemoryProvider`{but}"
         raise SettingsError(msg)
     if missing := sorted(found.__abstractmethods__):
         msg = f"provider {name!r} has no `{'`, `'.join(missing)}`: they are yours to write"
@@ -154,6 +146,28 @@ def provider_class(name: str) -> "type[MemoryProvider[Any]]":
         msg = f"provider {name!r} has no `name`: give the class one, such as name = 'mine'"
         raise SettingsError(msg)
     return found
+
+
+def _imported(name: str) -> Any:
+    module, attribute = PROVIDERS.get(name, name.partition(":")[::2])
+    if not attribute:
+        raise SettingsError(unknown_provider(name))
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except Exception as error:
+        msg = f"provider {name!r} cannot be imported: {error}"
+        raise SettingsError(msg) from error
+
+
+def unknown_provider(name: str) -> str:
+    """Say that there is no provider of a name, and what may have been meant."""
+    if "." in name or "/" in name:  # as paths and names of files have, and no provider of ours
+        return (
+            f"unknown provider {name!r:.80}: your own is named 'package.module:Class', and a file"
+            " is opened by `open_memory` or `Banks`"
+        )
+    known = did_you_mean(name, PROVIDERS)
+    return f"unknown provider {name!r:.80}: {known} Your own is named 'package.module:Class'"
 
 
 def provider_settings(name: str, settings: Mapping[str, JSON]) -> "ProviderSettings":

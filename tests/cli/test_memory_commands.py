@@ -12,10 +12,11 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_cases import make_item
+from memory_cases import make_episode, make_item
 from memory_command import contents, memory, refusal, told
 from table_embeddings import TableEmbeddings
 
+from langgraft import Banks
 from langgraft._core.errors import LanggraftError
 from langgraft._core.texts import printable
 from langgraft.cli.memory_banks import read_file
@@ -483,3 +484,16 @@ def test_change_when_it_is_not_possible_is_one_line_and_no_change(
             *command, "--store", "memory", "--provider", "insight"
         )
     assert not (tmp_path / "none").exists()
+
+
+def test_bank_when_it_is_empty_names_those_that_its_store_holds(tmp_path: Path) -> None:
+    """Users of an application have banks of their own, and nobody knows a namespace by heart."""
+    path = tmp_path / "users.sqlite"
+    with Banks(path) as banks:
+        for user in ("ada@example.org", "bob"):
+            banks[user].file(make_episode("e1"))
+    said = memory("show", "--store", f"sqlite:{path}", "--provider", "trajectory").stdout
+    named = "langgraft-users/trajectory/ada@example%2Eorg"
+    assert "no items" in said
+    assert f"--namespace {named}, langgraft-users/trajectory/bob" in said
+    assert told("show", "--store", f"sqlite:{path}", "--namespace", named)["items"] == 1

@@ -97,6 +97,7 @@ def test_memory_when_its_folder_is_a_chroma_database_then_is_what_that_holds(
         {"settings": {"top_kk": 1}},
         {"namespace": ("a.b",)},
         {"provider": TrajectoryMemory, "settings": {"top_k": 0}},
+        {"provider": dict},
     ],
 )
 def test_memory_when_something_of_it_is_not_possible_then_makes_nothing(
@@ -213,6 +214,14 @@ async def test_banks_when_threads_and_tasks_use_them_lose_nothing(banks: Banks) 
         found = await banks[label].aprovide(TASK, asking(), Budget(tokens=None))
         assert {item.episode_id for item in found.items} <= expected
         assert {i.episode_id for i in banks[label].content().items.values()} == expected
+
+
+def test_bank_when_its_banks_are_gone_keeps_their_store_open(tmp_path: Path) -> None:
+    """What a line such as `Banks(path)["ada"]` returns works as long as it is held."""
+    memory = Banks(tmp_path / "users.sqlite")["ada"]
+    gc.collect()
+    memory.file(make_episode("e1"))
+    assert len(memory.content().items) == 1
 
 
 def test_banks_when_closed_refuse_and_leave_a_given_store_open() -> None:

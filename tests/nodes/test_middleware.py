@@ -636,3 +636,27 @@ def test_turn_when_there_are_no_trust_settings_says_nothing() -> None:
     result = agent.invoke({"messages": [HumanMessage("what is tea")]})
     assert b"sources" not in memory.content().to_bytes()
     assert "traced" not in repr(result)
+
+
+@dataclass
+class Asker:
+    """Who asks."""
+
+    name: str
+
+
+def test_user_when_the_turn_has_no_context_is_asked_for_by_name() -> None:
+    """Who forgot `context=` is told so; another fault of the function is the application's own."""
+    store = InMemoryStore()
+
+    def ask(user: Callable[[Any], Any], context: Asker | None = None) -> None:
+        memory = MemoryMiddleware("trajectory", store=store, user=user)
+        agent = create_agent(answering(), tools=[], middleware=[memory], context_schema=Asker)
+        agent.invoke({"messages": [HumanMessage("hello")]}, context=context)
+
+    with pytest.raises(InputError, match="invoke the agent with `context=…`"):
+        ask(lambda runtime: runtime.context.name)
+    with pytest.raises(AttributeError, match="nickname"):
+        ask(lambda runtime: runtime.context.nickname, Asker("ada"))
+    ask(lambda runtime: runtime.context.name, Asker("ada"))
+    assert Banks(store).users() == ["ada"]

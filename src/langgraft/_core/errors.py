@@ -30,6 +30,8 @@ from typing import Any, Final
 
 MOST_CHARACTERS: Final = 2_000
 """Of a message."""
+MOST_DIFFERENCES: Final = 6
+"""Of those that a message lists: who changed one task changed all that are numbered behind it."""
 
 
 class LanggraftError(Exception):
@@ -132,11 +134,13 @@ class ResumeRefusedError(InputError):
     """What is asked to run differs from what the directory was started with.
 
     Attributes:
-        differences: One readable line per difference.
+        differences: One readable line per difference, all of them.
     """
 
     def __init__(self, message: str, *, path: Path, differences: Sequence[str]) -> None:
-        super().__init__(f"{path}: {message}: " + "; ".join(differences))
+        told, more = differences[:MOST_DIFFERENCES], len(differences) - MOST_DIFFERENCES
+        others = f"; and {more} more" if more > 0 else ""
+        super().__init__(f"{path}: {message}: " + "; ".join(told) + others)
         self.path = path
         self.differences = tuple(differences)
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from langgraft._core.effects import drive
 from langgraft._core.errors import InputError
 from langgraft._core.untrusted import load_yaml, read_most
 from langgraft.benchmarks.harness.plans import look_here
-from langgraft.memory.bank import bank_namespace, read_content, records_namespace
+from langgraft.memory.bank import RECORDS, bank_namespace, read_content, records_namespace
 from langgraft.memory.bundle import Bundle, Manifest, read_bank_file
 from langgraft.memory.importing import METADATA, ImportChoices
 from langgraft.memory.model import BankContent, MemoryItem, Scalar
@@ -30,6 +30,8 @@ _DATABASE: Final = "chroma.sqlite3"
 """The file that makes a folder a Chroma database."""
 _FIELDS: Final = {"domain": "source_domain"}
 """Short names of fields."""
+_MOST_BANKS: Final = 10
+"""That are named where a bank is looked for."""
 _FILES: Final = (".yaml", ".yml", ".json")
 
 
@@ -52,6 +54,8 @@ class Bank:
     content: BankContent
     architecture: Mapping[str, JSON] = field(default_factory=dict)
     manifest: Manifest | None = None
+    others: tuple[str, ...] = ()
+    """Where it is empty: the banks that its store holds."""
 
     @property
     def items(self) -> list[MemoryItem]:
@@ -167,7 +171,23 @@ def _read_bank(
         memory = make_provider(provider, store, settings=settings, namespace=namespace)
         exact, architecture = memory.namespace, memory.describe()
     content = drive(read_content(exact), store)
-    return Bank(f"{name} {'/'.join(bank_namespace(exact))}", content, architecture)
+    others = () if content.items else _banks_in(store)
+    name = f"{name} {'/'.join(bank_namespace(exact))}"
+    return Bank(name, content, architecture, others=others)
+
+
+def _banks_in(store: BaseStore) -> tuple[str, ...]:
+    """List the banks of a store, as `--namespace` names them: those of users, too."""
+    found = store.list_namespaces(prefix=(RECORDS,), suffix=(RECORDS,), limit=_MOST_BANKS + 1)
+    return tuple("/".join(bank_namespace(tuple(each))) for each in found)
+
+
+def told_banks(banks: Sequence[str]) -> str:
+    """Say which banks a store holds; nothing where it holds none."""
+    if not banks:
+        return ""
+    more = " and more" if len(banks) > _MOST_BANKS else ""
+    return f"it holds --namespace {', '.join(banks[:_MOST_BANKS])}{more}"
 
 
 def _namespace(address: Address) -> Namespace | None:

@@ -10,7 +10,7 @@ from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.effects import drive
 from langgraft._core.errors import InputError, LanggraftError
 from langgraft._core.texts import in_a_line
-from langgraft.cli.memory_banks import Bank, mapping
+from langgraft.cli.memory_banks import Bank, mapping, told_banks
 from langgraft.cli.printing import say, show_table, write_json
 from langgraft.memory.bank import INDEXED_FIELD, ORDER_FIELD, records_namespace, replace_content
 from langgraft.memory.bundle import Manifest
@@ -41,6 +41,12 @@ def show_bank(bank: Bank, *, first: int, as_json: bool) -> None:
                 "first": [item.to_json() for item in listed],
             }
         )
+        return
+    if not bank.items:
+        said = told_banks(bank.others)
+        say(f"{bank.name}: no items" + (f"; {said}" if said else ""))
+        if bank.manifest is not None:
+            _show_manifest(bank.manifest)
         return
     rows = [(name, value, count) for name, values in counts.items() for value, count in values]
     show_table(f"{bank.name}: {len(bank.content.items)} items", ("", "value", "items"), rows)

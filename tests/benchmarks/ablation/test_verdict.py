@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from ablation_cases import CODES, MEMORY, Clerk, asked, bank_file, function, lookups, tried
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
 
 from langgraft.benchmarks.ablation import Ablation, Task
-from langgraft.benchmarks.ablation.report import SIMULATED_NOTICE
+from langgraft.benchmarks.ablation.report import SIMULATED_NOTICE, rows_of
 from langgraft.cli.app import run_command_line
 
 HOSTILE = "</pre><script>alert('x')</script> | [a](javascript:b) `c` <!--"
@@ -278,3 +280,34 @@ def test_command_when_given_something_wrong_then_says_so_in_a_line(
 async def test_ablation_when_a_loop_is_running_then_works_all_the_same(tmp_path: Path) -> None:
     """As in a notebook."""
     assert tried(tmp_path, replicates=1).verdicts == {MEMORY: "cannot tell"}
+
+
+class Mute(GenericFakeChatModel):
+    """A model that does not say what it uses."""
+
+
+def test_verdict_when_most_attempts_fail_says_what_was_raised(tmp_path: Path) -> None:
+    """As a model without tools does: not a number alone, but the error itself, and exit code 1."""
+
+    def build(memory: Any) -> Any:
+        def agent(text: str) -> str:
+            msg = "this model has no tools"
+            raise NotImplementedError(msg)
+
+        return agent
+
+    found = tried(tmp_path, build=build, model=None)
+    (told,) = [line for line in found.lines() if line.startswith("Agent's own errors: ")]
+    assert told.endswith("Most often: NotImplementedError: this model has no tools")
+    assert found.exit_code == 1
+
+
+def test_tokens_when_the_agents_own_model_tells_none_are_a_dash(tmp_path: Path) -> None:
+    """Nothing was counted, which is not nothing sent."""
+
+    def build(memory: Any) -> Any:
+        return Mute(messages=iter([AIMessage("7")] * 99))
+
+    found = tried(tmp_path, build=build, model=None)
+    for row in rows_of(found.analysis):
+        assert row[-2:] == ("\N{EN DASH}",) * 2

@@ -396,7 +396,7 @@ INSIGHT = {"name": "a", "provider": "insight"}
         ({"conditions": [{**INSIGHT, "name": "a@b"}]}, r"conditions.0.name: .*\(got 'a@b'\)$"),
         (
             {"conditions": [{**INSIGHT, "provider": "x"}]},
-            "conditions.0: unknown provider 'x'; .*ins",
+            "conditions.0: unknown provider 'x': .*ins",
         ),
         ({"conditions": [{**INSIGHT, "provider": "os; x:Y"}]}, "unknown provider 'os; x:Y'"),
         ({"conditions": [{**INSIGHT, "settings": {"top_k": 0}}]}, "top_k: .*or equal to 1"),

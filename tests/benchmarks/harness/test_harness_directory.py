@@ -74,6 +74,15 @@ async def test_directory_when_something_changed_then_refused_with_differences(
     assert all_bytes(tmp_path) == before
 
 
+def test_refusal_when_much_changed_lists_the_first_and_counts_the_others() -> None:
+    """A task put in front renumbers all behind it; the line stays one that is read."""
+    changed = [f"plan.tests[{number}].id: a → b" for number in range(30)]
+    refused = ResumeRefusedError("is another's", path=Path("runs"), differences=changed)
+    assert str(refused).endswith(f"{changed[5]}; and 24 more")
+    assert changed[6] not in str(refused)
+    assert refused.differences == tuple(changed)
+
+
 async def test_directory_when_study_expands_differently_then_runs_are_named(
     tmp_path: Path,
 ) -> None:
