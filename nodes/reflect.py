@@ -21,7 +21,8 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
 from langgraft._core.texts import Prompt
-from langgraft.memory.model import Attempt, Lesson, Outcome, Step, render_trajectory, strip_block
+from langgraft.memory.model import Attempt, Lesson, Outcome, Step, strip_block
+from langgraft.memory.providers.episode_items import render_trajectory
 from langgraft.nodes.dialogue import ChatModel, Dialogue, chat_model, dialogue_node
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import prompt as shipped

@@ -15,7 +15,8 @@ from pydantic import BaseModel, Field
 
 from langgraft._core.arguments import checked
 from langgraft._core.texts import Prompt
-from langgraft.memory.model import By, Outcome, Step, render_trajectory
+from langgraft.memory.model import By, Outcome, Step
+from langgraft.memory.providers.episode_items import render_trajectory
 from langgraft.nodes.dialogue import ChatModel, Dialogue, dialogue_node
 from langgraft.nodes.judging import by_line, same_words
 from langgraft.nodes.node import Update

@@ -29,7 +29,7 @@ def _listed(way: str) -> list[str]:
     return re.findall(r"^1\. `(.*?)`", block, re.MULTILINE)
 
 
-@pytest.mark.parametrize(("way", "most"), [("take_in", 8), ("provide", 12)])
+@pytest.mark.parametrize(("way", "most"), [("take_in", 8), ("provide", 11)])
 def test_page_when_a_call_enters_files_then_lists_them_and_they_are_few(
     way: str, most: int
 ) -> None:
