@@ -9,9 +9,8 @@ from importlib.util import find_spec
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.ablation.credit import ItemCredit, credits_of
+from langgraft.benchmarks.ablation.credit import VARIANTS, ItemCredit, credits_of
 from langgraft.benchmarks.ablation.plan import NONE, RERUN, AblationPlan, Arm, guard_differences
-from langgraft.benchmarks.ablation.variants import VARIANTS
 from langgraft.benchmarks.comparison.contrasts import (
     Comparison,
     Contrast,

@@ -7,10 +7,9 @@ from typing import Any, Final
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.ablation.analysis import Analysis, ArmFound, MemoryFound, analyze
-from langgraft.benchmarks.ablation.credit import credit_json
+from langgraft.benchmarks.ablation.credit import VARIANTS, credit_json
 from langgraft.benchmarks.ablation.experiment import CONDITIONS
 from langgraft.benchmarks.ablation.plan import AblationPlan
-from langgraft.benchmarks.ablation.variants import VARIANTS
 from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.harness.study import PlanLogReader, Report, is_simulated
 from langgraft.benchmarks.reporting.columns import (
