@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from langgraft.benchmarks.continual.analysis import Analysis, analyze, summary_table
-from langgraft.benchmarks.continual.banks import Banks
 from langgraft.benchmarks.continual.cases import RULES, case_pages
-from langgraft.benchmarks.continual.cells import PairLog
+from langgraft.benchmarks.continual.cells import Banks, PairLog
 from langgraft.benchmarks.continual.columns import MEANINGS
 from langgraft.benchmarks.continual.contrasts import fewer_tasks, hypothesis_difference
 from langgraft.benchmarks.continual.mechanisms import hanging, key_words
