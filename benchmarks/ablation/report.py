@@ -12,19 +12,21 @@ from langgraft.benchmarks.ablation.experiment import CONDITIONS
 from langgraft.benchmarks.ablation.plan import AblationPlan
 from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.harness.study import PlanLogReader, Report, is_simulated
-from langgraft.benchmarks.reporting.columns import (
+from langgraft.benchmarks.reporting.findings import gate_findings, sentence
+from langgraft.benchmarks.reporting.pages import check_extra, environment, write_folder
+from langgraft.benchmarks.reporting.tables import (
     COLUMNS,
     METRIC,
     PARTS,
+    Meanings,
+    Number,
+    Table,
     contrast_table,
     gate_table,
     metric_fields,
     registered_tables,
     spending_tables,
 )
-from langgraft.benchmarks.reporting.findings import gate_findings, sentence
-from langgraft.benchmarks.reporting.pages import check_extra, environment, write_folder
-from langgraft.benchmarks.reporting.tables import Meanings, Number, Table
 from langgraft.benchmarks.reporting.words import (
     change,
     flat,

@@ -38,7 +38,6 @@ from langgraft.benchmarks.harness.study import (
     is_simulated,
     run_id,
 )
-from langgraft.benchmarks.reporting.columns import registered_tables, spending_tables
 from langgraft.benchmarks.reporting.findings import ELSEWHERE, Registration, registration
 from langgraft.benchmarks.reporting.pages import (
     check_extra,
@@ -47,6 +46,7 @@ from langgraft.benchmarks.reporting.pages import (
     write_folder,
     write_pages,
 )
+from langgraft.benchmarks.reporting.tables import registered_tables, spending_tables
 from langgraft.benchmarks.reporting.words import flat
 from langgraft.memory.rankers.diversity import VECTORIZER
 

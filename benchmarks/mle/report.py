@@ -26,7 +26,6 @@ from langgraft.benchmarks.mle.searches import ROLES, RUNS, TREE, Kind, Search, T
 from langgraft.benchmarks.mle.tables import MEANINGS, tables
 from langgraft.benchmarks.mle.tree_page import render_tree_page
 from langgraft.benchmarks.published import mle_agent_memory
-from langgraft.benchmarks.reporting.columns import registered_tables, spending_tables
 from langgraft.benchmarks.reporting.findings import Registration, registration
 from langgraft.benchmarks.reporting.pages import (
     check_extra,
@@ -35,6 +34,7 @@ from langgraft.benchmarks.reporting.pages import (
     write_folder,
     write_pages,
 )
+from langgraft.benchmarks.reporting.tables import registered_tables, spending_tables
 from langgraft.benchmarks.reporting.words import (
     DASH,
     TIMES,

@@ -21,8 +21,14 @@ from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned
 from langgraft.benchmarks.mle.relations import Correlation
 from langgraft.benchmarks.mle.searches import TREE, Search, StepRun, TreeSearch
 from langgraft.benchmarks.published import mle_agent_memory
-from langgraft.benchmarks.reporting.columns import COLUMNS, gate_table
-from langgraft.benchmarks.reporting.tables import Field, Meanings, Number, Table
+from langgraft.benchmarks.reporting.tables import (
+    COLUMNS,
+    Field,
+    Meanings,
+    Number,
+    Table,
+    gate_table,
+)
 
 Scaled: TypeAlias = tuple[Any, float]
 """A number, or none, and its scale."""
