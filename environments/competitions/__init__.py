@@ -43,11 +43,17 @@ if TYPE_CHECKING:
         told,
     )
     from langgraft.environments.competitions.competition import (
+        Board,
         Competition,
         GradeFunction,
         Grader,
+        Medal,
         MetricGroup,
         Modality,
+        Thresholds,
+        above_median,
+        medal,
+        rank,
     )
     from langgraft.environments.competitions.graders import InvalidSubmissionError
     from langgraft.environments.competitions.grading import (
@@ -55,14 +61,6 @@ if TYPE_CHECKING:
         GradingReport,
         grade_jsonl,
         grade_submission,
-    )
-    from langgraft.environments.competitions.medals import (
-        Board,
-        Medal,
-        Thresholds,
-        above_median,
-        medal,
-        rank,
     )
     from langgraft.environments.competitions.preparing import prepare_competition
     from langgraft.environments.competitions.registry import Registry
@@ -102,10 +100,21 @@ __all__ = [
 _MODULES = {
     "archives": ("Unpacked", "unpack_archives"),
     "attempts": ("Attempt", "aattempt", "attempt", "input_files", "told"),
-    "competition": ("Competition", "GradeFunction", "Grader", "MetricGroup", "Modality"),
+    "competition": (
+        "Competition",
+        "GradeFunction",
+        "Grader",
+        "MetricGroup",
+        "Modality",
+        "Board",
+        "Medal",
+        "Thresholds",
+        "above_median",
+        "medal",
+        "rank",
+    ),
     "graders": ("InvalidSubmissionError",),
     "grading": ("CompetitionReport", "GradingReport", "grade_jsonl", "grade_submission"),
-    "medals": ("Board", "Medal", "Thresholds", "above_median", "medal", "rank"),
     "preparing": ("prepare_competition",),
     "registry": ("Registry",),
     "submissions": ("Validity", "check_submission"),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boards.contests import Contest, Data, Floats
-from langgraft.environments.competitions.medals import DECIMALS
+from langgraft.environments.competitions.competition import DECIMALS
 from langgraft.environments.competitions.shipped.denoising import prepare as denoising
 from langgraft.environments.competitions.shipped.digits import prepare as digits
 from langgraft.environments.competitions.shipped.making import SHIPPED, UNIT, View, look

@@ -18,8 +18,7 @@ from langgraft.environments.competitions.attempts import (
     judged,
     told,
 )
-from langgraft.environments.competitions.competition import Competition, Grader
-from langgraft.environments.competitions.medals import Board, Thresholds
+from langgraft.environments.competitions.competition import Board, Competition, Grader, Thresholds
 from langgraft.environments.sandboxes.programs import (
     ExecutionResult,
     Limits,
