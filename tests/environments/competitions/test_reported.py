@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft.environments.competitions.reported import reported_metric
+from langgraft.environments.competitions.attempts import reported_metric
 from langgraft.environments.sandboxes.programs import ExecutionResult
 
 
