@@ -29,7 +29,7 @@ from langgraft.benchmarks.mle.conditions import (
 from langgraft.environments.competitions.layout import is_competition_id
 from langgraft.environments.competitions.registry import Registry
 from langgraft.environments.sandboxes.docker.engine import IMAGE
-from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.sandbox import Limits
 
 CPUS: Final = 1.0
 """Processors of a program, unless a plan says otherwise: searches that run side by side then take

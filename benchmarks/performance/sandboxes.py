@@ -16,8 +16,7 @@ from docker import APIClient
 from langgraft.environments.sandboxes.docker.controls import Wish, container_config
 from langgraft.environments.sandboxes.docker.engine import IMAGE, connect
 from langgraft.environments.sandboxes.docker.sandbox import DockerSandbox
-from langgraft.environments.sandboxes.programs import Job, Limits, PythonProgram
-from langgraft.environments.sandboxes.sandbox import Kernel
+from langgraft.environments.sandboxes.sandbox import Job, Kernel, Limits, PythonProgram
 
 ML_STACK: Final = ("numpy", "pandas", "sklearn", "lightgbm", "xgboost")
 

@@ -34,8 +34,13 @@ from langgraft._core.untrusted import parse_program
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import check_submission, sample_file
 from langgraft.environments.sandboxes import result_text
-from langgraft.environments.sandboxes.programs import ExecutionResult, Job, Limits, PythonProgram
-from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.environments.sandboxes.sandbox import (
+    ExecutionResult,
+    Job,
+    Limits,
+    PythonProgram,
+    Sandbox,
+)
 
 
 @dataclass(frozen=True, slots=True)

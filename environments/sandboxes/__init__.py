@@ -30,17 +30,18 @@ if TYPE_CHECKING:
     from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
     from langgraft.environments.sandboxes.cached import CachedSandbox
     from langgraft.environments.sandboxes.docker import DockerSandbox
-    from langgraft.environments.sandboxes.programs import (
+    from langgraft.environments.sandboxes.requests import write_files
+    from langgraft.environments.sandboxes.sandbox import (
         Command,
         ExecutionResult,
         Frame,
         Job,
+        Kernel,
         Limits,
         ProgramError,
         PythonProgram,
+        Sandbox,
     )
-    from langgraft.environments.sandboxes.requests import write_files
-    from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
     from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 
 __all__ = [
@@ -64,11 +65,12 @@ __all__ = [
 _MODULES = {
     "cached": ("CachedSandbox",),
     "docker": ("DockerSandbox",),
-    "programs": (
+    "sandbox": (
         *("Command", "ExecutionResult", "Frame", "Job", "Limits", "ProgramError", "PythonProgram"),
+        "Kernel",
+        "Sandbox",
     ),
     "requests": ("write_files",),
-    "sandbox": ("Kernel", "Sandbox"),
     "subprocess": ("SubprocessSandbox",),
 }
 __getattr__, __dir__ = lazy_exports(

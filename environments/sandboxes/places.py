@@ -25,7 +25,7 @@ from langgraft.environments.sandboxes.inside.frames import (
     unpack_header,
     unpack_json,
 )
-from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.sandbox import Limits
 
 
 class ChannelClosedError(Exception):

@@ -11,7 +11,7 @@ from langgraft._core.errors import InfrastructureError, InputError
 from langgraft._core.files import write_whole
 from langgraft.environments.competitions.attempts import SUBMISSIONS, judged
 from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.sandboxes.programs import ExecutionResult
+from langgraft.environments.sandboxes.sandbox import ExecutionResult
 from langgraft.nodes.artifacts import reference_of
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.workbench.deps import RunDeps

@@ -14,7 +14,7 @@ from acceptance.sandboxes import measure_speed
 from langgraft.benchmarks.performance import sandboxes
 from langgraft.benchmarks.performance.sandboxes import Paired, Times
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.programs import ExecutionResult, ProgramError
+from langgraft.environments.sandboxes.sandbox import ExecutionResult, ProgramError
 
 FINE = ExecutionResult(0, "done 499500\n", "", duration=1.0)
 

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preview import data_preview
-from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.sandbox import Limits
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.nodes.artifacts import Artifacts, MemoryArtifacts
 from langgraft.nodes.chain.deps import ChainDeps, ChainPrompts, Instructions

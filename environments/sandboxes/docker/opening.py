@@ -43,8 +43,8 @@ from langgraft.environments.sandboxes.places import (
     greet,
     supervisor_script,
 )
-from langgraft.environments.sandboxes.programs import Limits
 from langgraft.environments.sandboxes.result_text import size_text
+from langgraft.environments.sandboxes.sandbox import Limits
 
 if TYPE_CHECKING:
     from docker import APIClient

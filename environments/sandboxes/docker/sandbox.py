@@ -35,7 +35,7 @@ from langgraft.environments.sandboxes.docker.engine import (
 from langgraft.environments.sandboxes.docker.opening import Opening
 from langgraft.environments.sandboxes.docker.removal import Removals, remove_orphans
 from langgraft.environments.sandboxes.places import ChannelClosedError
-from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.sandbox import Limits
 from langgraft.environments.sandboxes.supervised import SupervisedSandbox
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from langgraft.environments.sandboxes.hostile.attacks import (
     ending,
 )
 from langgraft.environments.sandboxes.hostile.surroundings import Surroundings
-from langgraft.environments.sandboxes.programs import ExecutionResult, Job, PythonProgram
-from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.environments.sandboxes.sandbox import ExecutionResult, Job, PythonProgram, Sandbox
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -26,7 +26,7 @@ from langgraft.benchmarks.mle.runs import runs_of
 from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
 from langgraft.environments.competitions.grading import grade_jsonl
 from langgraft.environments.sandboxes.cached import CachedSandbox, ExecutionCache
-from langgraft.environments.sandboxes.programs import ExecutionResult, Job
+from langgraft.environments.sandboxes.sandbox import ExecutionResult, Job
 from langgraft.memory.model import Episode, ErrorRecord, Outcome
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.provider import coding_preset

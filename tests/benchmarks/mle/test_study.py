@@ -25,7 +25,7 @@ from langgraft.environments.competitions.registry import Registry
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.environments.sandboxes.docker import engine
 from langgraft.environments.sandboxes.image.packages import PACKAGES_LABEL, shipped_packages
-from langgraft.environments.sandboxes.programs import ExecutionResult
+from langgraft.environments.sandboxes.sandbox import ExecutionResult
 
 
 def fingerprints(plan: MlePlan) -> Any:

@@ -19,7 +19,7 @@ from langgraft.environments.competitions.attempts import (
     told,
 )
 from langgraft.environments.competitions.competition import Board, Competition, Grader, Thresholds
-from langgraft.environments.sandboxes.programs import (
+from langgraft.environments.sandboxes.sandbox import (
     ExecutionResult,
     Limits,
     ProgramError,

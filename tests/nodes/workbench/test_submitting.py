@@ -10,7 +10,7 @@ from tree_cases import SUBMISSION, toy
 from workbench_cases import HandRun, desk_of, performer, workspaces
 
 from langgraft._core.errors import InputError
-from langgraft.environments.sandboxes.programs import MIB, Limits
+from langgraft.environments.sandboxes.sandbox import MIB, Limits
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.log import SUBMIT, Action, Observation, append_events, log_lines

@@ -22,7 +22,7 @@ from langgraft.environments.sandboxes.docker.engine import (
 )
 from langgraft.environments.sandboxes.docker.opening import Opening
 from langgraft.environments.sandboxes.docker.removal import Removals
-from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.sandbox import Limits
 
 ABLE = {
     "OSType": "linux",
