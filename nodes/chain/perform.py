@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from langgraft.environments.competitions.competition import Competition
 from langgraft.nodes.chain.tools import EDIT_FILE, JOB, RUN_BASH, RUN_PYTHON, VALIDATE_SUBMISSION
+from langgraft.nodes.workbench.ends import perform_validation
 from langgraft.nodes.workbench.files import (
     ToolError,
     inside,
@@ -29,7 +30,6 @@ from langgraft.nodes.workbench.performing import (
     perform_job,
 )
 from langgraft.nodes.workbench.sessions import Repeater
-from langgraft.nodes.workbench.submit import perform_validation
 
 CHANGING: Final = frozenset({RUN_BASH, RUN_PYTHON, EDIT_FILE, JOB})
 """Actions that may change a workspace."""

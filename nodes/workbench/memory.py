@@ -392,7 +392,7 @@ def remember_run_node(deps: RunDeps, memory: MemoryProvider[Any]) -> Node[RunSta
     """Make the node that files the agent's last action in memory, and what that changed in the log.
 
     So the bank is the fold of the log. A crash in between files the episode again, which changes
-    nothing in a bank that was restored from the log (`langgraft.nodes.workbench.start`).
+    nothing in a bank that was restored from the log (`langgraft.nodes.workbench.ends`).
     """
 
     def remember(state: RunState) -> Program[Call, Update]:

@@ -45,6 +45,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.chain.deps import ChainPrompts
 from langgraft.nodes.mlab.deps import MLABPrompts
 from langgraft.nodes.mlab.tools import BLOCKS
+from langgraft.nodes.workbench.ends import EVENTS, arestore_run_memory, run_bank, solution_of
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
 from langgraft.nodes.workbench.log import (
     MESSAGE,
@@ -57,8 +58,6 @@ from langgraft.nodes.workbench.log import (
     steps_of,
 )
 from langgraft.nodes.workbench.memory import memory_needs
-from langgraft.nodes.workbench.start import arestore_run_memory, run_bank
-from langgraft.nodes.workbench.submit import EVENTS, solution_of
 
 STEPS: Final = "steps.json"
 
