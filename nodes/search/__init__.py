@@ -25,11 +25,11 @@ if TYPE_CHECKING:
         TreePrompts,
         TreeState,
     )
+    from langgraft.nodes.search.ends import arestore_memory, bank_of, restore_memory
     from langgraft.nodes.search.evolution import EvolutionPolicy
     from langgraft.nodes.search.journal import Journal, JournalNode, Search, read_search
     from langgraft.nodes.search.memory import read_best
     from langgraft.nodes.search.policy import AIDEPolicy, Expansion, Progress, SearchPolicy
-    from langgraft.nodes.search.start import arestore_memory, bank_of, restore_memory
     from langgraft.nodes.search.uct import UCTPolicy
 
 __all__ = [

@@ -76,7 +76,7 @@ class TreeOutput(TypedDict, total=False):
     submission: str
     """Reference of its submission, or empty."""
     candidates: list[dict[str, Any]]
-    """The programs looked at before submitting, as `langgraft.nodes.search.choose.Candidate`."""
+    """The programs looked at before submitting, as `langgraft.nodes.search.ends.Candidate`."""
     done: bool
 
 

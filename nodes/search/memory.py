@@ -44,7 +44,6 @@ from langgraft.nodes.node import Node, Update
 from langgraft.nodes.program_text import with_limit
 from langgraft.nodes.reflect import distilling
 from langgraft.nodes.replies import first_sentences
-from langgraft.nodes.search.choose import candidates
 from langgraft.nodes.search.deps import (
     BranchState,
     SearchDeps,
@@ -54,6 +53,7 @@ from langgraft.nodes.search.deps import (
     spent,
     with_work,
 )
+from langgraft.nodes.search.ends import candidates
 from langgraft.nodes.search.journal import JournalNode, append_record, node_json
 
 
@@ -287,7 +287,7 @@ def remember_program_node(
 
     The journal's record holds what memory changed, so that the bank is the fold of the journal.
     A crash in between files the episode again, which changes nothing in a bank that was restored
-    from the journal (`langgraft.nodes.search.start`).
+    from the journal (`langgraft.nodes.search.ends`).
 
     Args:
         deps: What all nodes of the search depend on.

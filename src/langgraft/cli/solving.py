@@ -36,7 +36,7 @@ from langgraft.cli.printing import complain, say, write_json
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.layout import CONFIG, is_competition_id
 from langgraft.memory.stores.named import store_kind
-from langgraft.nodes.search.choose import candidates
+from langgraft.nodes.search.ends import candidates
 from langgraft.nodes.search.journal import Journal, JournalNode, Stage
 from langgraft.nodes.workbench.log import StepRecord
 
