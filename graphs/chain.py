@@ -34,8 +34,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.chain.deps import Browse, ChainDeps, ChainPrompts, Instructions
-from langgraft.nodes.chain.perform import CHANGING, performer, repeater
-from langgraft.nodes.chain.step import act_node, think_node
+from langgraft.nodes.chain.step import CHANGING, act_node, performer, repeater, think_node
 from langgraft.nodes.chain.stuck import OnStuck, after_thinking, after_watching, watch_node
 from langgraft.nodes.chain.tools import Schema, tool_schemas
 from langgraft.nodes.chain.visible_history import Condenser, ObservationMasking, ObservationTrimming
