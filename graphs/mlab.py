@@ -32,9 +32,15 @@ from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.competition_run import Gpus
 from langgraft.nodes.dialogue import ChatModel, chat_model
-from langgraft.nodes.mlab.consult import consult_node, needs_model
 from langgraft.nodes.mlab.deps import MLABDeps, MLABPrompts
-from langgraft.nodes.mlab.step import act_node, is_long, summarize_node, think_node
+from langgraft.nodes.mlab.step import (
+    act_node,
+    consult_node,
+    is_long,
+    needs_model,
+    summarize_node,
+    think_node,
+)
 from langgraft.nodes.mlab.tools import CHANGING, performer
 from langgraft.nodes.node import Node
 from langgraft.nodes.workbench.deps import RunDeps
