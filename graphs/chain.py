@@ -39,8 +39,7 @@ from langgraft.nodes.chain.stuck import OnStuck, after_thinking, after_watching,
 from langgraft.nodes.chain.tools import Schema, tool_schemas
 from langgraft.nodes.chain.visible_history import Condenser, ObservationMasking, ObservationTrimming
 from langgraft.nodes.competition_run import Gpus
-from langgraft.nodes.dialogue import ChatModel, Model, chat_model, takes_one_call
-from langgraft.nodes.node import Node
+from langgraft.nodes.dialogue import ChatModel, Model, Node, chat_model, takes_one_call
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.ends import start_run_node, submit_node
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits

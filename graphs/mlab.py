@@ -31,7 +31,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.competition_run import Gpus
-from langgraft.nodes.dialogue import ChatModel, chat_model
+from langgraft.nodes.dialogue import ChatModel, Node, chat_model
 from langgraft.nodes.mlab.deps import MLABDeps, MLABPrompts
 from langgraft.nodes.mlab.step import (
     act_node,
@@ -42,7 +42,6 @@ from langgraft.nodes.mlab.step import (
     think_node,
 )
 from langgraft.nodes.mlab.tools import CHANGING, performer
-from langgraft.nodes.node import Node
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.ends import start_run_node, submit_node
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits

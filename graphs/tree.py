@@ -26,8 +26,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.competition_run import Gpus
-from langgraft.nodes.dialogue import ChatModel, chat_model
-from langgraft.nodes.node import Node
+from langgraft.nodes.dialogue import ChatModel, Node, chat_model
 from langgraft.nodes.search.deps import (
     BranchOutput,
     BranchState,

@@ -32,9 +32,9 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.rankers.diversity import Similarity, TfIdf
 from langgraft.memory.rankers.documents import Floats
 from langgraft.memory.rankers.lexical import tokenize
+from langgraft.nodes.dialogue import Node, Update
 from langgraft.nodes.judging import same_words
 from langgraft.nodes.memory import episode_of
-from langgraft.nodes.node import Node, Update
 from langgraft.nodes.state import AgentState, DroppedLesson
 
 ALIKE: Final = 0.35

@@ -17,9 +17,8 @@ from langgraft._core.arguments import checked
 from langgraft._core.texts import Prompt
 from langgraft.memory.model import By, Outcome, Step
 from langgraft.memory.providers.episode_items import render_trajectory
-from langgraft.nodes.dialogue import ChatModel, Dialogue, dialogue_node
+from langgraft.nodes.dialogue import ChatModel, Dialogue, Update, dialogue_node
 from langgraft.nodes.judging import by_line, same_words
-from langgraft.nodes.node import Update
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.reflect import describe_outcome, episode_steps
 from langgraft.nodes.state import AgentState, DroppedLesson

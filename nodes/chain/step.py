@@ -34,8 +34,7 @@ from langgraft.nodes.chain.tools import (
     surplus_text,
 )
 from langgraft.nodes.chain.visible_history import Condensation, cut_to_fit
-from langgraft.nodes.dialogue import Dialogue, Model, Request, dialogue_node
-from langgraft.nodes.node import Node, Update
+from langgraft.nodes.dialogue import Dialogue, Model, Node, Request, Update, dialogue_node
 from langgraft.nodes.workbench.deps import metered
 from langgraft.nodes.workbench.ends import perform_validation
 from langgraft.nodes.workbench.files import (

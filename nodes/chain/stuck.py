@@ -25,7 +25,7 @@ from langgraft._core.arguments import checked
 from langgraft._core.canonical import canonical_json
 from langgraft.nodes.chain.deps import ChainDeps
 from langgraft.nodes.chain.visible_history import AgentTurn, turns_of
-from langgraft.nodes.node import Node, Update
+from langgraft.nodes.dialogue import Node, Update
 from langgraft.nodes.workbench.log import (
     CONDENSATION,
     MESSAGE,

@@ -21,8 +21,10 @@ from langgraft.nodes.dialogue import (
     CUT_SHORT,
     Dialogue,
     Model,
+    Node,
     Request,
     Response,
+    Update,
     dialogue_node,
     responding,
 )
@@ -47,7 +49,6 @@ from langgraft.nodes.mlab.tools import (
     performer,
     read_reply,
 )
-from langgraft.nodes.node import Node, Update
 from langgraft.nodes.program_text import asking_for_program, quotable
 from langgraft.nodes.replies import encodable, in_turns
 from langgraft.nodes.structured import REPLY_SHOWN

@@ -17,7 +17,7 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
-    from langgraft.nodes.node import SAMPLE
+    from langgraft.nodes.dialogue import SAMPLE
     from langgraft.nodes.search.deps import (
         CurrentTreePrompts,
         TreeInput,

@@ -15,7 +15,7 @@ from langgraft._core.arguments import checked
 from langgraft._core.texts import Prompt
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.nodes.competition_run import BOUNDS, Begun, Bounds, CompetitionDeps, Gpus
-from langgraft.nodes.node import Node, Update
+from langgraft.nodes.dialogue import Node, Update
 from langgraft.nodes.prompts import PromptSet, prompt_field
 from langgraft.nodes.search.journal import JournalNode, Search, Stage, read_search
 

@@ -22,7 +22,7 @@ from langgraft.memory.model import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.competition_run import bank_after, beginning, restoring
-from langgraft.nodes.node import Node, Update
+from langgraft.nodes.dialogue import Node, Update
 from langgraft.nodes.search.deps import SearchDeps, TreeState
 from langgraft.nodes.search.journal import JournalNode, read_search
 from langgraft.nodes.search.policy import SearchPolicy, identity_of

@@ -37,10 +37,9 @@ from langgraft.memory.recall import Budget, RecallContext
 from langgraft.nodes.artifacts import reference_of
 from langgraft.nodes.competition_run import domain, instruction
 from langgraft.nodes.diagnose import diagnosing, execution_failure
-from langgraft.nodes.dialogue import Dialogue, Model, dialogue_node, responding
+from langgraft.nodes.dialogue import Dialogue, Model, Node, Update, dialogue_node, responding
 from langgraft.nodes.judge import answering_all, judgments_json
 from langgraft.nodes.memory import filed, provided, questions_about, recalled_parts, verified
-from langgraft.nodes.node import Node, Update
 from langgraft.nodes.program_text import with_limit
 from langgraft.nodes.reflect import distilling
 from langgraft.nodes.replies import first_sentences

@@ -19,7 +19,7 @@ from langgraft.memory.model import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import Artifacts, reference_of
 from langgraft.nodes.competition_run import bank_after, beginning, restoring
-from langgraft.nodes.node import Node, Update
+from langgraft.nodes.dialogue import Node, Update
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import NOTHING_SPENT
 from langgraft.nodes.workbench.log import (

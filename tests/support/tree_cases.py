@@ -19,7 +19,7 @@ from langgraft.environments.competitions.competition import Board, Competition, 
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.graphs.tree import build_tree_agent
 from langgraft.nodes.artifacts import MemoryArtifacts
-from langgraft.nodes.node import SAMPLE
+from langgraft.nodes.dialogue import SAMPLE
 from langgraft.nodes.search.deps import TreeInput
 from langgraft.nodes.search.journal import Search, read_search
 

@@ -20,7 +20,7 @@ from langgraft.memory.model import ErrorRecord, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import MemoryArtifacts
-from langgraft.nodes.node import Node
+from langgraft.nodes.dialogue import Node
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.ends import (
     arestore_run_memory,
