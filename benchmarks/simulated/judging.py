@@ -45,7 +45,7 @@ from pydantic import ValidationError
 
 from langgraft.nodes.judging import Contradiction, Novelty, Relations, same_words
 from langgraft.nodes.prompts import prompt
-from langgraft.nodes.validate import validate_by_rules
+from langgraft.nodes.screening import validate_by_rules
 
 SINGLE: Final = ("city", "employer", "favorite food", "mood", "staying in")
 """Attributes that have one value at a time."""
