@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from langgraft.memory.converters.field_map import FieldMap, FieldSource, convert_jsonl
     from langgraft.memory.converters.foreign import (
         FORMS,
+        REME,
+        REME_FORMS,
         Converted,
         Loss,
         detect_form,
         read_foreign,
         write_foreign,
     )
-    from langgraft.memory.converters.reme import REME, REME_FORMS
 
 __all__ = [
     "FORMS",
@@ -47,7 +48,7 @@ __getattr__, __dir__ = lazy_exports(
             ("FORMS", "Converted", "Loss", "detect_form", "read_foreign", "write_foreign"),
             "langgraft.memory.converters.foreign",
         ),
-        "REME": "langgraft.memory.converters.reme",
-        "REME_FORMS": "langgraft.memory.converters.reme",
+        "REME": "langgraft.memory.converters.foreign",
+        "REME_FORMS": "langgraft.memory.converters.foreign",
     },
 )
