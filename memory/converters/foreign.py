@@ -40,8 +40,7 @@ from langgraft._core.errors import BankFormatError, InputError
 from langgraft._core.untrusted import read_most
 from langgraft.memory.bank_format import split_lines, write_file
 from langgraft.memory.converters.field_map import FieldMap, FieldSource, convert_lines, row_lines
-from langgraft.memory.converters.forms import load_document
-from langgraft.memory.converters.markdown import Markdown
+from langgraft.memory.converters.forms import Markdown, load_document
 from langgraft.memory.converters.systems import LANGMEM, LETTA, MEM0, REASONING_BANK
 from langgraft.memory.model import MemoryItem
 
