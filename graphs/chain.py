@@ -41,7 +41,6 @@ from langgraft.nodes.chain.visible_history import Condenser, ObservationMasking,
 from langgraft.nodes.competition_run import Gpus
 from langgraft.nodes.dialogue import ChatModel, Model, Node, chat_model, takes_one_call
 from langgraft.nodes.workbench.deps import RunDeps
-from langgraft.nodes.workbench.ends import start_run_node, submit_node
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
 from langgraft.nodes.workbench.memory import (
     after_acting,
@@ -52,6 +51,7 @@ from langgraft.nodes.workbench.memory import (
     remember_run_node,
 )
 from langgraft.nodes.workbench.sessions import Workspaces
+from langgraft.nodes.workbench.start import start_run_node, submit_node
 from langgraft.nodes.workbench.state import RunInput, RunOutput, RunState
 
 Graph: TypeAlias = "StateGraph[RunState, None, RunInput, RunOutput]"
@@ -133,7 +133,7 @@ def build_chain_agent(
 
     Going on: with a checkpointer a run that was stopped or killed is continued by
     `invoke(None, config)`. Contents must be on disk then (`folder`), memory is put back first
-    (`restore_run_memory` in `langgraft.nodes.workbench.ends`), and the run goes with
+    (`restore_run_memory` in `langgraft.nodes.workbench.start`), and the run goes with
     `durability="sync"`. Its workspace is built anew by doing again what the log says was done. It
     ends with the same log as if it had not been stopped, as far as models and executions do the
     same again.

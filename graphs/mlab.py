@@ -43,7 +43,6 @@ from langgraft.nodes.mlab.step import (
 )
 from langgraft.nodes.mlab.tools import CHANGING, performer
 from langgraft.nodes.workbench.deps import RunDeps
-from langgraft.nodes.workbench.ends import start_run_node, submit_node
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
 from langgraft.nodes.workbench.memory import (
     after_acting,
@@ -54,6 +53,7 @@ from langgraft.nodes.workbench.memory import (
     remember_run_node,
 )
 from langgraft.nodes.workbench.sessions import Workspaces
+from langgraft.nodes.workbench.start import start_run_node, submit_node
 from langgraft.nodes.workbench.state import RunInput, RunOutput, RunState
 
 Graph: TypeAlias = "StateGraph[RunState, None, RunInput, RunOutput]"

@@ -36,7 +36,6 @@ from langgraft.nodes.chain.tools import (
 from langgraft.nodes.chain.visible_history import Condensation, cut_to_fit
 from langgraft.nodes.dialogue import Dialogue, Model, Node, Request, Update, dialogue_node
 from langgraft.nodes.workbench.deps import metered
-from langgraft.nodes.workbench.ends import perform_validation
 from langgraft.nodes.workbench.files import (
     ToolError,
     inside,
@@ -66,6 +65,7 @@ from langgraft.nodes.workbench.performing import (
     perform_job,
 )
 from langgraft.nodes.workbench.sessions import Repeater
+from langgraft.nodes.workbench.start import perform_validation
 from langgraft.nodes.workbench.state import RunState
 
 CHANGING: Final = frozenset({RUN_BASH, RUN_PYTHON, EDIT_FILE, JOB})

@@ -28,7 +28,6 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.result_text import trimmed
 from langgraft.memory.model import strip_block
 from langgraft.nodes.replies import cleaned, encodable, json_values
-from langgraft.nodes.workbench.ends import perform_validation
 from langgraft.nodes.workbench.files import (
     ToolError,
     inside,
@@ -41,6 +40,7 @@ from langgraft.nodes.workbench.files import (
 )
 from langgraft.nodes.workbench.log import Action
 from langgraft.nodes.workbench.performing import KernelProgram, Performed, Performer, perform_script
+from langgraft.nodes.workbench.start import perform_validation
 
 LIST_FILES: Final = "List Files"
 COPY_FILE: Final = "Copy File"

@@ -17,12 +17,6 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
-    from langgraft.nodes.workbench.ends import (
-        arestore_run_memory,
-        restore_run_memory,
-        run_bank,
-        solution_of,
-    )
     from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
     from langgraft.nodes.workbench.log import (
         Action,
@@ -33,6 +27,12 @@ if TYPE_CHECKING:
         log_lines,
         read_log,
         steps_of,
+    )
+    from langgraft.nodes.workbench.start import (
+        arestore_run_memory,
+        restore_run_memory,
+        run_bank,
+        solution_of,
     )
     from langgraft.nodes.workbench.state import RunInput, RunOutput, RunState
 

@@ -391,7 +391,7 @@ def remember_run_node(deps: RunDeps, memory: MemoryProvider[Any]) -> Node[RunSta
     """Make the node that files the agent's last action in memory, and what that changed in the log.
 
     So the bank is the fold of the log. A crash in between files the episode again, which changes
-    nothing in a bank that was restored from the log (`langgraft.nodes.workbench.ends`).
+    nothing in a bank that was restored from the log (`langgraft.nodes.workbench.start`).
     """
 
     def remember(state: RunState) -> Program[Call, Update]:

@@ -15,9 +15,9 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs import build_chain_agent
 from langgraft.memory.model import BankContent, fold
 from langgraft.nodes.artifacts import FolderArtifacts, MemoryArtifacts
-from langgraft.nodes.workbench.ends import restore_run_memory
 from langgraft.nodes.workbench.limits import RunLimits
 from langgraft.nodes.workbench.log import RECALL, Action, EventLog, log_lines, read_log, steps_of
+from langgraft.nodes.workbench.start import restore_run_memory
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 

@@ -19,9 +19,9 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs import build_mlab_agent
 from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import FolderArtifacts, MemoryArtifacts
-from langgraft.nodes.workbench.ends import restore_run_memory
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
 from langgraft.nodes.workbench.log import Action, EventLog, log_lines, read_log, steps_of
+from langgraft.nodes.workbench.start import restore_run_memory
 
 pytestmark = pytest.mark.matrix  # whole runs
 

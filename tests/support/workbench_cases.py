@@ -11,7 +11,6 @@ from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.nodes.artifacts import Artifacts, MemoryArtifacts
 from langgraft.nodes.workbench.deps import RunDeps
-from langgraft.nodes.workbench.ends import perform_validation
 from langgraft.nodes.workbench.log import Action, EventLog, Observation, append_events, read_log
 from langgraft.nodes.workbench.performing import (
     KernelProgram,
@@ -21,6 +20,7 @@ from langgraft.nodes.workbench.performing import (
     read_file,
 )
 from langgraft.nodes.workbench.sessions import Workspaces
+from langgraft.nodes.workbench.start import perform_validation
 
 CHANGING = frozenset({"run_bash", "run_python"})
 

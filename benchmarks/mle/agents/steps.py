@@ -45,7 +45,6 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.chain.deps import ChainPrompts
 from langgraft.nodes.mlab.deps import MLABPrompts
 from langgraft.nodes.mlab.tools import BLOCKS
-from langgraft.nodes.workbench.ends import EVENTS, arestore_run_memory, run_bank, solution_of
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
 from langgraft.nodes.workbench.log import (
     MESSAGE,
@@ -58,6 +57,7 @@ from langgraft.nodes.workbench.log import (
     steps_of,
 )
 from langgraft.nodes.workbench.memory import memory_needs
+from langgraft.nodes.workbench.start import EVENTS, arestore_run_memory, run_bank, solution_of
 
 STEPS: Final = "steps.json"
 

@@ -22,12 +22,6 @@ from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.dialogue import Node
 from langgraft.nodes.workbench.deps import RunDeps
-from langgraft.nodes.workbench.ends import (
-    arestore_run_memory,
-    restore_run_memory,
-    run_bank,
-    start_run_node,
-)
 from langgraft.nodes.workbench.log import (
     RECALL,
     RECOVERY,
@@ -46,6 +40,12 @@ from langgraft.nodes.workbench.memory import (
     recall_run_node,
     remember_run_node,
     retries,
+)
+from langgraft.nodes.workbench.start import (
+    arestore_run_memory,
+    restore_run_memory,
+    run_bank,
+    start_run_node,
 )
 from langgraft.nodes.workbench.state import RunState
 
