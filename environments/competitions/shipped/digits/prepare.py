@@ -8,17 +8,20 @@ import numpy as np
 from langgraft.environments.competitions.shipped.making import (
     UNIT,
     Integers,
+    Picture,
+    Source,
     View,
     look,
     noise,
     of_shipped,
+    read_bytes,
+    secret,
     shade,
     split,
     uniforms,
     write_picture,
     write_table,
 )
-from langgraft.environments.competitions.shipped.sources import Picture, Source, read_bytes, secret
 
 SOURCE: Final = Source(
     package="scikit-learn",

@@ -7,13 +7,15 @@ from typing import Final
 from langgraft._core.lazy import require
 from langgraft.environments.competitions.shipped.making import (
     Integers,
+    Source,
     of_shipped,
     order,
+    read_bytes,
+    secret,
     split,
     uniforms,
     write_table,
 )
-from langgraft.environments.competitions.shipped.sources import Source, read_bytes, secret
 
 
 def _source(language: str, sha256: str) -> Source:

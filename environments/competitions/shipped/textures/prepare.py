@@ -7,21 +7,19 @@ from langgraft.environments.competitions.shipped.making import (
     TURN,
     UNIT,
     Integers,
+    Picture,
     View,
     look,
     noise,
     of_shipped,
+    read_picture,
+    secret,
     shade,
+    skimage_picture,
     split,
     uniforms,
     write_picture,
     write_table,
-)
-from langgraft.environments.competitions.shipped.sources import (
-    Picture,
-    read_picture,
-    secret,
-    skimage_picture,
 )
 
 SOURCES: Final = (

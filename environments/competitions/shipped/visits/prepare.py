@@ -6,13 +6,15 @@ from typing import Final
 
 from langgraft.environments.competitions.shipped.making import (
     Integers,
+    Source,
     decimal,
     noise,
     of_shipped,
+    read_bytes,
+    secret,
     split,
     write_table,
 )
-from langgraft.environments.competitions.shipped.sources import Source, read_bytes, secret
 
 SOURCE: Final = Source(
     package="statsmodels",
