@@ -34,8 +34,7 @@ from langgraft.benchmarks.comparison.verdicts import (
     sides_of,
 )
 from langgraft.benchmarks.harness.study import PlanLogReader
-from langgraft.benchmarks.mle.behaviour.programs import MOST_OPERATORS
-from langgraft.benchmarks.mle.behaviour.runs import Share
+from langgraft.benchmarks.mle.behaviour.runs import MOST_OPERATORS, Share
 from langgraft.benchmarks.mle.behaviour.steps import StepBehavior
 from langgraft.benchmarks.mle.behaviour.trees import TreeBehavior
 from langgraft.benchmarks.mle.memory_use import (
