@@ -53,6 +53,7 @@ from langgraft.benchmarks.mle.outcomes import (
     endings,
     outcomes,
 )
+from langgraft.benchmarks.mle.plan import condition_of
 from langgraft.benchmarks.mle.relations import (
     ModalityDelta,
     Relation,
@@ -63,7 +64,6 @@ from langgraft.benchmarks.mle.relations import (
     sides,
     task_deltas,
 )
-from langgraft.benchmarks.mle.runs import condition_of
 from langgraft.benchmarks.mle.searches import (
     ROLES,
     RUNS,

@@ -24,8 +24,7 @@ from langgraft.benchmarks.mle.agents.settings import (
     StepSettings,
     TreeSettings,
 )
-from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.runs import agent_of, competition_of, memory_of
+from langgraft.benchmarks.mle.plan import MlePlan, agent_of, competition_of, memory_of
 from langgraft.benchmarks.mle.sandboxes import make_sandbox, packages_of, weights_of
 from langgraft.environments.competitions.attempts import INPUT, attempt
 from langgraft.environments.competitions.competition import Competition

@@ -22,7 +22,7 @@ from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.base import SUBMISSION
 from langgraft.benchmarks.mle.agents.settings import AgentName
 from langgraft.benchmarks.mle.execute_agent import Found
-from langgraft.benchmarks.mle.runs import SEARCH
+from langgraft.benchmarks.mle.plan import SEARCH
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.grading import grade_submission, report, report_json
 

@@ -34,9 +34,8 @@ from langgraft.benchmarks.mle.agents.base import Parts
 from langgraft.benchmarks.mle.agents.settings import AgentSettings
 from langgraft.benchmarks.mle.conditions import CODING, MemoryCondition
 from langgraft.benchmarks.mle.execute_agent import find
-from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.benchmarks.mle.plan import MlePlan, agent_of, memory_of, seed_of, seed_of_item
 from langgraft.benchmarks.mle.results import grade, keep_files, result_of
-from langgraft.benchmarks.mle.runs import agent_of, memory_of, seed_of, seed_of_item
 from langgraft.benchmarks.mle.sandboxes import Borrowed
 from langgraft.environments.competitions.competition import Competition
 from langgraft.memory.controls import REPLACEMENTS

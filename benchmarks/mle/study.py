@@ -45,8 +45,8 @@ from langgraft.benchmarks.mle.agents.settings import (
     TreeSettings,
 )
 from langgraft.benchmarks.mle.conditions import MemoryCondition
-from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.runs import (
+from langgraft.benchmarks.mle.plan import (
+    MlePlan,
     agent_of,
     competition_of,
     memory_of,
