@@ -18,8 +18,7 @@ from langgraft.benchmarks.harness.study import Plan, PlanLogReader, Report, is_s
 from langgraft.benchmarks.mle.analysis import Analysis, analyze_agents, hypothesis_difference
 from langgraft.benchmarks.mle.behaviour.steps import timeline_text
 from langgraft.benchmarks.mle.interactions import Crossing, crossings
-from langgraft.benchmarks.mle.memory_use import most_common
-from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned
+from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned, most_common
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.relations import SHOWN
 from langgraft.benchmarks.mle.searches import ROLES, RUNS, TREE, Kind, Search, TreeSearch
