@@ -17,8 +17,7 @@ from langgraft.benchmarks.simulated.alfworld.observations import Kind as Chore
 from langgraft.benchmarks.simulated.babyai import advice as rooms
 from langgraft.benchmarks.simulated.babyai.habits import Door, Search, Spelling
 from langgraft.benchmarks.simulated.babyai.observations import Kind
-from langgraft.benchmarks.simulated.data_scientist.habits import habits_for
-from langgraft.benchmarks.simulated.data_scientist.notes import read_notes
+from langgraft.benchmarks.simulated.data_scientist.notes import habits_for, read_notes
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task
 from langgraft.benchmarks.simulated.stances import stances
 from langgraft.memory.recall import BLOCK_INTRODUCTION
