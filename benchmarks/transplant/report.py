@@ -47,7 +47,7 @@ from langgraft.benchmarks.transplant.analysis import (
     Registered,
     analyze,
 )
-from langgraft.benchmarks.transplant.cells import Cell
+from langgraft.benchmarks.transplant.gates import Cell
 from langgraft.benchmarks.transplant.plan import DISCORDANCE, TransplantPlan
 
 _FILE: Final = "memory-transplants.yaml"
