@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from langgraft.environments.sandboxes.docker.removal import remove_all, remove_orphans
+    from langgraft.environments.sandboxes.docker.engine import remove_all, remove_orphans
     from langgraft.environments.sandboxes.docker.sandbox import DockerSandbox
 
 __all__ = ["DockerSandbox", "remove_all", "remove_orphans"]

@@ -28,12 +28,14 @@ from langgraft.environments.sandboxes.docker.controls import (
     unapplied,
 )
 from langgraft.environments.sandboxes.docker.engine import (
+    Owner,
+    Removals,
     is_away,
     no_image,
     refusals,
+    remove_container,
     wait_for_engine,
 )
-from langgraft.environments.sandboxes.docker.removal import Owner, Removals, remove_container
 from langgraft.environments.sandboxes.inside.watching import reserve
 from langgraft.environments.sandboxes.places import (
     Channel,

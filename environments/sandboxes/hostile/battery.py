@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.errors import SandboxFailureError
-from langgraft.environments.sandboxes.docker.engine import IMAGE, is_away, is_remote, unreachable
-from langgraft.environments.sandboxes.docker.removal import OWNER, Owner
+from langgraft.environments.sandboxes.docker.engine import (
+    IMAGE,
+    OWNER,
+    Owner,
+    is_away,
+    is_remote,
+    unreachable,
+)
 from langgraft.environments.sandboxes.docker.sandbox import DockerSandbox
 from langgraft.environments.sandboxes.hostile.attacks import (
     ATTACKS,
