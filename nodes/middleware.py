@@ -53,7 +53,7 @@ from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.programs import Namespace
 from langgraft.nodes.dialogue import ChatModel, Node, Update
-from langgraft.nodes.filings import Filings
+from langgraft.nodes.memory import Filings
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.turns import (
     JudgeOutcome,
