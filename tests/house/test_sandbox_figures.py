@@ -12,7 +12,7 @@ from acceptance.figure import Setting
 from acceptance.sandboxes import measure_speed
 
 from langgraft.benchmarks.performance import sandboxes
-from langgraft.benchmarks.performance.sandboxes import Paired, Times
+from langgraft.benchmarks.performance.environments import Paired, Times
 from langgraft.environments.sandboxes.docker import DockerSandbox
 from langgraft.environments.sandboxes.sandbox import ExecutionResult, ProgramError
 
