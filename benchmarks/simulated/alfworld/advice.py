@@ -10,8 +10,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from langgraft.benchmarks.simulated.alfworld.habits import Care, Counsel, Habits, Search
-from langgraft.benchmarks.simulated.alfworld.observations import TREATED, Kind
+from langgraft.benchmarks.simulated.alfworld.habits import (
+    TREATED,
+    Care,
+    Counsel,
+    Habits,
+    Kind,
+    Search,
+)
 from langgraft.benchmarks.simulated.alfworld.play import KINDS, SURFACES
 from langgraft.benchmarks.simulated.alfworld.scene import lacks_step, parse_attempt, shown_by
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS

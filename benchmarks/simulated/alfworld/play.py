@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from langgraft.benchmarks.simulated.alfworld.habits import Care, Habits, Search
-from langgraft.benchmarks.simulated.alfworld.observations import (
+from langgraft.benchmarks.simulated.alfworld.habits import (
     STATIONS,
     TREATED,
     VERBS,
+    Care,
+    Habits,
     Kind,
+    Search,
     kind_of,
 )
 from langgraft.benchmarks.simulated.alfworld.scene import Scene

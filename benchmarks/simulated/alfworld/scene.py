@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from langgraft.benchmarks.simulated.alfworld.habits import Care, Habits
-from langgraft.benchmarks.simulated.alfworld.observations import (
+from langgraft.benchmarks.simulated.alfworld.habits import (
     TREATED,
     VERBS,
+    Care,
     Goal,
+    Habits,
     Kind,
     View,
     imagined,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langgraft.benchmarks.simulated.alfworld import advice as household
 from langgraft.benchmarks.simulated.alfworld.advice import parse_advice
 from langgraft.benchmarks.simulated.alfworld.habits import Care
-from langgraft.benchmarks.simulated.alfworld.observations import Kind as Chore
+from langgraft.benchmarks.simulated.alfworld.habits import Kind as Chore
 from langgraft.benchmarks.simulated.babyai import advice as rooms
 from langgraft.benchmarks.simulated.babyai.habits import Door, Search, Spelling
 from langgraft.benchmarks.simulated.babyai.observations import Kind

@@ -13,8 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from langgraft.benchmarks.simulated import SimulatedALFWorld, alfworld
 from langgraft.benchmarks.simulated.alfworld.advice import counsel_for
-from langgraft.benchmarks.simulated.alfworld.habits import Care
-from langgraft.benchmarks.simulated.alfworld.observations import Goal, Kind, parse_goal
+from langgraft.benchmarks.simulated.alfworld.habits import Care, Goal, Kind, parse_goal
 from langgraft.memory.recall import render_block
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.reflect import parse_lessons
