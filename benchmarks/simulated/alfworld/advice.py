@@ -18,8 +18,13 @@ from langgraft.benchmarks.simulated.alfworld.habits import (
     Kind,
     Search,
 )
-from langgraft.benchmarks.simulated.alfworld.play import KINDS, SURFACES
-from langgraft.benchmarks.simulated.alfworld.scene import lacks_step, parse_attempt, shown_by
+from langgraft.benchmarks.simulated.alfworld.play import (
+    KINDS,
+    SURFACES,
+    lacks_step,
+    parse_attempt,
+    shown_by,
+)
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
 from langgraft.benchmarks.simulated.notes import split_notes
 from langgraft.benchmarks.simulated.stances import parts_of, stances

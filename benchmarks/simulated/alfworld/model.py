@@ -26,11 +26,11 @@ from langgraft.benchmarks.simulated.alfworld.habits import (
     settle,
     state_plan,
 )
-from langgraft.benchmarks.simulated.alfworld.play import next_action
-from langgraft.benchmarks.simulated.alfworld.scene import (
+from langgraft.benchmarks.simulated.alfworld.play import (
     Attempt,
     Turn,
     lacks_step,
+    next_action,
     parse_attempt,
     places_in,
     scene_of,
