@@ -18,12 +18,16 @@ from langgraft.benchmarks.simulated.babyai.attempts import (
     parse_attempt,
     search_of,
 )
-from langgraft.benchmarks.simulated.babyai.habits import Counsel, Door, Habits, Search, Spelling
-from langgraft.benchmarks.simulated.babyai.observations import (
+from langgraft.benchmarks.simulated.babyai.habits import (
     DOOR_KINDS,
     OBJECT_KINDS,
     OBJECTS,
+    Counsel,
+    Door,
+    Habits,
     Kind,
+    Search,
+    Spelling,
     parse_goal,
 )
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS

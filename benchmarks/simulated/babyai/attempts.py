@@ -9,8 +9,9 @@ from langgraft.benchmarks.simulated.babyai.habits import (
     Habits,
     Search,
     Spelling,
+    View,
+    parse_view,
 )
-from langgraft.benchmarks.simulated.babyai.observations import View, parse_view
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
 from langgraft.benchmarks.simulated.notes import read_attempt
 

@@ -18,11 +18,14 @@ from langgraft.benchmarks.simulated.babyai.attempts import (
     parse_attempt,
     search_of,
 )
-from langgraft.benchmarks.simulated.babyai.habits import Door, Habits, Search, Spelling
-from langgraft.benchmarks.simulated.babyai.observations import (
+from langgraft.benchmarks.simulated.babyai.habits import (
     DOOR_KINDS,
+    Door,
     Goal,
+    Habits,
     Kind,
+    Search,
+    Spelling,
     is_target,
     parse_goal,
 )

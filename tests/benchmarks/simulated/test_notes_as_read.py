@@ -15,8 +15,7 @@ from langgraft.benchmarks.simulated.alfworld.advice import parse_advice
 from langgraft.benchmarks.simulated.alfworld.habits import Care
 from langgraft.benchmarks.simulated.alfworld.habits import Kind as Chore
 from langgraft.benchmarks.simulated.babyai import advice as rooms
-from langgraft.benchmarks.simulated.babyai.habits import Door, Search, Spelling
-from langgraft.benchmarks.simulated.babyai.observations import Kind
+from langgraft.benchmarks.simulated.babyai.habits import Door, Kind, Search, Spelling
 from langgraft.benchmarks.simulated.data_scientist.notes import habits_for, read_notes
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task
 from langgraft.benchmarks.simulated.stances import stances
