@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from langgraft.benchmarks.simulated.babyai.advice import counsel_for
-from langgraft.benchmarks.simulated.babyai.attempts import LOOK_AROUND, Turn, form_of
+from langgraft.benchmarks.simulated.babyai.advice import LOOK_AROUND, Turn, counsel_for, form_of
 from langgraft.benchmarks.simulated.babyai.habits import (
     DOOR_KINDS,
     Door,

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
-from langgraft.benchmarks.simulated.babyai.advice import habits_advised, parse_advice
-from langgraft.benchmarks.simulated.babyai.attempts import (
+from langgraft.benchmarks.simulated.babyai.advice import (
     Attempt,
     form_of,
+    habits_advised,
     habits_of,
+    parse_advice,
     parse_attempt,
     search_of,
 )
