@@ -26,8 +26,7 @@ from langgraft.benchmarks.simulated.alfworld.play import (
     shown_by,
 )
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
-from langgraft.benchmarks.simulated.notes import split_notes
-from langgraft.benchmarks.simulated.stances import parts_of, stances
+from langgraft.benchmarks.simulated.notes import parts_of, split_notes, stances
 
 _SPECIAL: Mapping[Kind, re.Pattern[str]] = {
     Kind.CLEAN: re.compile(r"\b(?:clean(?:ed|ing|s)?|wash\w*|rins\w+|dirty|scrub\w*)\b"),

@@ -26,8 +26,7 @@ from langgraft.benchmarks.simulated.babyai.habits import (
     parse_view,
 )
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
-from langgraft.benchmarks.simulated.notes import read_attempt, split_notes
-from langgraft.benchmarks.simulated.stances import parts_of, stances
+from langgraft.benchmarks.simulated.notes import parts_of, read_attempt, split_notes, stances
 
 _JOINED = re.compile(r"pickup\b")
 _SPACED = re.compile(r"(?:pick|take|grab|get|collect) ")

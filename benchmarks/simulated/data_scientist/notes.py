@@ -17,7 +17,7 @@ from typing import Final
 
 from langgraft.benchmarks.simulated.data_scientist.programs import PACKAGE
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task
-from langgraft.benchmarks.simulated.stances import parts_of, stances
+from langgraft.benchmarks.simulated.notes import parts_of, stances
 
 WILD: Final = "@"
 """In a fragment: whatever stands there, as far as it is one argument."""

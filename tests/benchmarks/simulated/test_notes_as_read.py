@@ -18,7 +18,7 @@ from langgraft.benchmarks.simulated.babyai import advice as rooms
 from langgraft.benchmarks.simulated.babyai.habits import Door, Kind, Search, Spelling
 from langgraft.benchmarks.simulated.data_scientist.notes import habits_for, read_notes
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task
-from langgraft.benchmarks.simulated.stances import stances
+from langgraft.benchmarks.simulated.notes import stances
 from langgraft.memory.recall import BLOCK_INTRODUCTION
 
 PAGE = Path(__file__).parents[3] / "docs" / "simulated-notes.md"
