@@ -21,8 +21,8 @@ from langgraft.benchmarks.mle.agents.base import Parts
 from langgraft.benchmarks.mle.agents.settings import TreeSettings
 from langgraft.benchmarks.mle.execute_agent import find
 from langgraft.benchmarks.mle.plan import MlePlan, runs_of
-from langgraft.benchmarks.mle.results import list_submissions
 from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
+from langgraft.benchmarks.mle.session import list_submissions
 from langgraft.environments.competitions.grading import grade_jsonl
 from langgraft.environments.sandboxes.cached import CachedSandbox, ExecutionCache
 from langgraft.environments.sandboxes.sandbox import ExecutionResult, Job
