@@ -9,8 +9,7 @@
     check_submission("submission.csv", competition).reasons    # what an agent may know
     grade_submission("submission.csv", competition).gold_medal  # what it may not
 
-competition   one competition: texts, folders, metric, board
-medals        the medal rule
+competition   one competition: texts, folders, metric, board; the medal rule
 layout        a folder in MLE-bench's layout, read and checked
 registry      finds competitions: those that ship, MLE-bench's (an installed one's, and the 22 lite
               ones without it), a folder of one's own
@@ -19,8 +18,8 @@ archives      unpacks archives among the data, once: what agents find
 submissions   whether a submission is valid, by the sample submission alone
 graders       metrics as grade functions
 grading       a grade, and the report as `mlebench grade` writes it
-attempts      what came of a program for a competition, as an agent is told; whether it asks for source data
-reported      the metric that a program says it reached
+attempts      what came of a program for a competition, as an agent is told; the metric that it says it reached;
+              whether it asks for source data
 preview       what a prompt says of the data
 shipped/      competitions made from data inside well-known packages
 

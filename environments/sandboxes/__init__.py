@@ -7,8 +7,7 @@
         with sandbox.kernel(preload=["pandas"]) as kernel:
             print(kernel.execute("pandas.__version__").stdout)
 
-    programs    what runs, what it may use, and what came of it
-    sandbox     the `Sandbox` and `Kernel` protocols
+    sandbox     what runs, what it may use, what came of it; the `Sandbox` and `Kernel` protocols
     docker/     `DockerSandbox`: a fresh hardened container for each program
     subprocess  `SubprocessSandbox`: isolates nothing; only by its name
     cached      `CachedSandbox`: over another, runs each program once

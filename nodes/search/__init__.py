@@ -2,13 +2,12 @@
 
 deps           what the nodes share: the search's state, and what it depends on
 journal        every program so far, as a chain of contents
-start          the beginning, and going on after a crash
+ends           the beginning, and going on after a crash; what is submitted, and the best solution as files
 policy         which programs to write next: AIDE's rules, or one's own
 uct            a policy by upper confidence bounds (AIRA's MCTS)
 evolution      a policy by generations, with merges of two programs (AIRA's)
 programs       a branch: one program (read from a reply by `langgraft.nodes.program_text`)
 memory         what memory recalls for a program and is taught of it, one program at a time
-choose         what is submitted, and the best solution as files
 """
 
 from typing import TYPE_CHECKING

@@ -6,9 +6,8 @@ limits                    steps, hours, money
 sessions                  live workspaces, kept between steps, and rebuilt
 performing                what is asked of them: from an action to its observation
 files, file_tool_program  files of a workspace, and the program in the sandbox that tools run
-start                     the beginning of a run; memory where a run goes on
+start                     the beginning of a run, and its end: what is submitted, and the program that made it
 memory                    what memory is asked as an attempt begins, and taught of executions
-submit                    the end: what is submitted, and the program that made it
 """
 
 from typing import TYPE_CHECKING

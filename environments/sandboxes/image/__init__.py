@@ -2,6 +2,5 @@
 
 Dockerfile         any base image with a Python ≥ 3.11, plus the ML stack
 requirements.txt   the ML stack, pinned
-build              builds it once for each recipe
-packages           which packages an image has, as an agent is told
+packages           builds it once for each recipe; which packages an image has, as an agent is told
 """
