@@ -42,6 +42,7 @@ from langgraft.nodes.competition_run import Gpus
 from langgraft.nodes.dialogue import ChatModel, Model, Node, chat_model, takes_one_call
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
+from langgraft.nodes.workbench.log import RunInput, RunOutput, RunState
 from langgraft.nodes.workbench.memory import (
     after_acting,
     diagnose_run_node,
@@ -52,7 +53,6 @@ from langgraft.nodes.workbench.memory import (
 )
 from langgraft.nodes.workbench.sessions import Workspaces
 from langgraft.nodes.workbench.start import start_run_node, submit_node
-from langgraft.nodes.workbench.state import RunInput, RunOutput, RunState
 
 Graph: TypeAlias = "StateGraph[RunState, None, RunInput, RunOutput]"
 Teaching: TypeAlias = dict[str, Node[RunState]]

@@ -44,6 +44,7 @@ from langgraft.nodes.mlab.step import (
 from langgraft.nodes.mlab.tools import CHANGING, performer
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
+from langgraft.nodes.workbench.log import RunInput, RunOutput, RunState
 from langgraft.nodes.workbench.memory import (
     after_acting,
     diagnose_run_node,
@@ -54,7 +55,6 @@ from langgraft.nodes.workbench.memory import (
 )
 from langgraft.nodes.workbench.sessions import Workspaces
 from langgraft.nodes.workbench.start import start_run_node, submit_node
-from langgraft.nodes.workbench.state import RunInput, RunOutput, RunState
 
 Graph: TypeAlias = "StateGraph[RunState, None, RunInput, RunOutput]"
 

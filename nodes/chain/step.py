@@ -52,6 +52,7 @@ from langgraft.nodes.workbench.log import (
     Action,
     Event,
     Observation,
+    RunState,
     append_events,
     keepable,
 )
@@ -66,7 +67,6 @@ from langgraft.nodes.workbench.performing import (
 )
 from langgraft.nodes.workbench.sessions import Repeater
 from langgraft.nodes.workbench.start import perform_validation
-from langgraft.nodes.workbench.state import RunState
 
 CHANGING: Final = frozenset({RUN_BASH, RUN_PYTHON, EDIT_FILE, JOB})
 """Actions that may change a workspace."""

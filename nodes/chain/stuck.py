@@ -32,9 +32,9 @@ from langgraft.nodes.workbench.log import (
     RECOVERY,
     Action,
     Event,
+    RunState,
     append_events,
 )
-from langgraft.nodes.workbench.state import RunState
 
 OnStuck: TypeAlias = Literal["stop", "recover"]
 STUCK: Final = "stuck"

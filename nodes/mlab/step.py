@@ -66,11 +66,11 @@ from langgraft.nodes.workbench.log import (
     Action,
     EventLog,
     Observation,
+    RunState,
     append_events,
     command_of,
 )
 from langgraft.nodes.workbench.performing import KernelProgram, observed
-from langgraft.nodes.workbench.state import RunState
 
 CONSULTING: Final = frozenset({tools.EDIT, tools.UNDERSTAND})
 """Tools that need a model's answer."""

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
         Event,
         EventLog,
         Observation,
+        RunInput,
+        RunOutput,
+        RunState,
         StepRecord,
         log_lines,
         read_log,
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
         run_bank,
         solution_of,
     )
-    from langgraft.nodes.workbench.state import RunInput, RunOutput, RunState
 
 __all__ = [
     "Action",

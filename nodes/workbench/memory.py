@@ -40,12 +40,12 @@ from langgraft.nodes.workbench.log import (
     Action,
     EventLog,
     Observation,
+    RunState,
     append_events,
     command_of,
     recall_of,
 )
 from langgraft.nodes.workbench.performing import script_of
-from langgraft.nodes.workbench.state import RunState
 
 SIMILAR: Final = 0.5
 """Least part of their words that a program and its repair share (Jaccard)."""

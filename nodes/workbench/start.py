@@ -27,12 +27,12 @@ from langgraft.nodes.workbench.log import (
     Action,
     EventLog,
     Observation,
+    RunState,
     append_events,
     log_lines,
     read_log,
 )
 from langgraft.nodes.workbench.performing import KernelProgram, Performed, kept_text, take_out
-from langgraft.nodes.workbench.state import RunState
 
 _LEFT: Final[Update] = {
     "said": "",

@@ -13,9 +13,15 @@ from langgraft._core.errors import InputError
 from langgraft.environments.sandboxes.sandbox import MIB, Limits
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.nodes.workbench.deps import RunDeps
-from langgraft.nodes.workbench.log import SUBMIT, Action, Observation, append_events, log_lines
+from langgraft.nodes.workbench.log import (
+    SUBMIT,
+    Action,
+    Observation,
+    RunState,
+    append_events,
+    log_lines,
+)
 from langgraft.nodes.workbench.start import solution_of, submit_node
-from langgraft.nodes.workbench.state import RunState
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 
