@@ -1,7 +1,7 @@
 """What agents that work step by step share: an event log, a live workspace, limits, memory.
 
-log                       what happens, by reference and as JSON Lines; a run as the list of its steps
-state, deps               what the graph's state holds; what all nodes depend on, and pay for models
+log                       what happens, by reference and as JSON Lines; a run as the list of its steps; the graph's state
+deps                      what all nodes depend on, and pay for models
 limits                    steps, hours, money
 sessions                  live workspaces, kept between steps, and rebuilt
 performing                what is asked of them: from an action to its observation
