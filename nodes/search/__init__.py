@@ -59,14 +59,14 @@ __all__ = [
 
 _MODULES = {
     "artifacts": ("Artifacts", "FolderArtifacts", "MemoryArtifacts"),
-    "node": ("SAMPLE",),
+    "dialogue": ("SAMPLE",),
     "search.memory": ("read_best",),
     "search.deps": ("CurrentTreePrompts", "TreeInput", "TreeOutput", "TreePrompts", "TreeState"),
     "search.journal": ("Journal", "JournalNode", "Search", "read_search"),
     "search.evolution": ("EvolutionPolicy",),
     "search.policy": ("AIDEPolicy", "Expansion", "Progress", "SearchPolicy"),
     "search.uct": ("UCTPolicy",),
-    "search.start": ("arestore_memory", "bank_of", "restore_memory"),
+    "search.ends": ("arestore_memory", "bank_of", "restore_memory"),
 }
 __getattr__, __dir__ = lazy_exports(
     __name__,

@@ -68,14 +68,15 @@ _MODULES = {
         "Event",
         "EventLog",
         "Observation",
+        "RunInput",
+        "RunOutput",
+        "RunState",
         "StepRecord",
         "log_lines",
         "read_log",
         "steps_of",
     ),
-    "workbench.start": ("arestore_run_memory", "restore_run_memory", "run_bank"),
-    "workbench.state": ("RunInput", "RunOutput", "RunState"),
-    "workbench.submit": ("solution_of",),
+    "workbench.start": ("arestore_run_memory", "restore_run_memory", "run_bank", "solution_of"),
 }
 __getattr__, __dir__ = lazy_exports(
     __name__,

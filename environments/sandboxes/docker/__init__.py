@@ -26,7 +26,7 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "DockerSandbox": f"{_HERE}.sandbox",
-        "remove_all": f"{_HERE}.removal",
-        "remove_orphans": f"{_HERE}.removal",
+        "remove_all": f"{_HERE}.engine",
+        "remove_orphans": f"{_HERE}.engine",
     },
 )
