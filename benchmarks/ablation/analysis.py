@@ -33,18 +33,16 @@ from langgraft.benchmarks.comparison.outcomes import (
     matrices,
     matrix_of,
 )
-from langgraft.benchmarks.comparison.sequential import (
-    ENOUGH,
-    GuardDecision,
-    fixed_pairs,
-    guard_decision,
-)
 from langgraft.benchmarks.comparison.verdicts import (
+    ENOUGH,
     Cell,
     Gate,
+    GuardDecision,
     Hypothesis,
     alike,
     completeness,
+    fixed_pairs,
+    guard_decision,
     matches,
     sides_of,
 )

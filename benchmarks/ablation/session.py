@@ -22,7 +22,7 @@ from langgraft.benchmarks.ablation.plan import (
     guard_differences,
     pair,
 )
-from langgraft.benchmarks.comparison.sequential import guard_decision
+from langgraft.benchmarks.comparison.verdicts import guard_decision
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSpec
 from langgraft.benchmarks.harness.usage import metered, replicate_scope
 from langgraft.memory.controls import Framing, Placebo, RandomRetrieval, WriteOnly

@@ -32,7 +32,7 @@ from langgraft.benchmarks.ablation.credit import (
     credits_of,
     next_replays,
 )
-from langgraft.benchmarks.comparison.sequential import FEWEST_PAIRS
+from langgraft.benchmarks.comparison.verdicts import FEWEST_PAIRS
 from langgraft.memory.bank_format import read_items
 from langgraft.memory.providers import make_provider
 
