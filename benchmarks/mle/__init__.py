@@ -3,7 +3,8 @@
 plan, conditions                    the plan: agents, memories, competitions, seeds, runs
 study, session                      the study of it as the harness sees it, and its data
 agents/                             the agents: settings, graphs, what came of a run
-execute_agent, sandboxes            one run: resumed, isolated, kept and graded
+execute_agent, checkpoints,         one run: resumed, isolated, kept and graded
+sandboxes
 solution                            one competition solved, outside of any study
 behaviour/, outcomes                what is measured of a run
 searches, relations, interactions,  what a study's log says
