@@ -2,5 +2,6 @@
 
 Dockerfile         any base image with a Python ≥ 3.11, plus the ML stack
 requirements.txt   the ML stack, pinned
-packages           builds it once for each recipe; which packages an image has, as an agent is told
+build              builds it once for each recipe
+packages           which packages an image has, as an agent is told
 """
