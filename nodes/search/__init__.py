@@ -17,6 +17,7 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
     from langgraft.nodes.dialogue import SAMPLE
+    from langgraft.nodes.search.aira import EvolutionPolicy, UCTPolicy
     from langgraft.nodes.search.deps import (
         CurrentTreePrompts,
         TreeInput,
@@ -25,11 +26,9 @@ if TYPE_CHECKING:
         TreeState,
     )
     from langgraft.nodes.search.ends import arestore_memory, bank_of, restore_memory
-    from langgraft.nodes.search.evolution import EvolutionPolicy
     from langgraft.nodes.search.journal import Journal, JournalNode, Search, read_search
     from langgraft.nodes.search.memory import read_best
     from langgraft.nodes.search.policy import AIDEPolicy, Expansion, Progress, SearchPolicy
-    from langgraft.nodes.search.uct import UCTPolicy
 
 __all__ = [
     "SAMPLE",

@@ -30,9 +30,9 @@ from langgraft._core.canonical import canonical_json
 from langgraft.graphs.tree import build_tree_agent
 from langgraft.memory.providers import make_provider
 from langgraft.nodes.artifacts import FolderArtifacts
+from langgraft.nodes.search.aira import EvolutionPolicy
 from langgraft.nodes.search.deps import TreeInput
 from langgraft.nodes.search.ends import restore_memory
-from langgraft.nodes.search.evolution import EvolutionPolicy
 from langgraft.nodes.search.journal import node_json, read_search
 from langgraft.nodes.search.memory import read_best
 from langgraft.nodes.search.policy import SearchPolicy
