@@ -4,8 +4,7 @@ deps           what the nodes share: the search's state, and what it depends on
 journal        every program so far, as a chain of contents
 ends           the beginning, and going on after a crash; what is submitted, and the best solution as files
 policy         which programs to write next: AIDE's rules, or one's own
-uct            a policy by upper confidence bounds (AIRA's MCTS)
-evolution      a policy by generations, with merges of two programs (AIRA's)
+aira           AIRA's policies: by upper confidence bounds (MCTS), and by generations, with merges of two programs
 programs       a branch: one program (read from a reply by `langgraft.nodes.program_text`)
 memory         what memory recalls for a program and is taught of it, one program at a time
 """
@@ -62,9 +61,8 @@ _MODULES = {
     "search.memory": ("read_best",),
     "search.deps": ("CurrentTreePrompts", "TreeInput", "TreeOutput", "TreePrompts", "TreeState"),
     "search.journal": ("Journal", "JournalNode", "Search", "read_search"),
-    "search.evolution": ("EvolutionPolicy",),
     "search.policy": ("AIDEPolicy", "Expansion", "Progress", "SearchPolicy"),
-    "search.uct": ("UCTPolicy",),
+    "search.aira": ("EvolutionPolicy", "UCTPolicy"),
     "search.ends": ("arestore_memory", "bank_of", "restore_memory"),
 }
 __getattr__, __dir__ = lazy_exports(
