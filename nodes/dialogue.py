@@ -1,17 +1,13 @@
 """Nodes of a graph and dialogues with a chat model, written once for threads and event loops.
 
-Two drafts of a search may have the very same prompt, and a cache of replies would hand out the
-first one's again. Every model call of a search or run therefore carries a name in its metadata that
-says whose it is. Caches add it to their keys, simulated models to their random numbers, and traces
-show it.
-
 A `Dialogue` yields a `Request`, is sent the `Response`, and returns a value. It calls nothing itself:
 `run_dialogue` and `arun_dialogue` hold it with a model, or with none, `responding` as a part of a
 larger program, and `dialogue_node` as a node of a graph.
 
-Agents for competitions ask the same question again at another step, and want another draw: each of
-their calls has a sample's name (`langgraft.nodes.dialogue.SAMPLE`), and a failure of the model is a
-response of its own rather than the end of a run.
+Two drafts of a search may have the very same prompt, and a cache of replies would hand out the
+first one's again. So each model call of a search or run has a sample's name (`SAMPLE`) in its metadata: caches
+add it to their keys, simulated models to their random numbers, and traces show it. A failure of the model is
+there a response of its own rather than the end of a run.
 """
 
 import re

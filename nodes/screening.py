@@ -1,10 +1,10 @@
 """`validate` and `deduplicate`: of the lessons drawn, keep those that hold and are new (ReMe, arXiv:2512.10696 §3).
 
-A lesson is kept if it is valid and its score is at least one half. ReMe's code has the same rule,
+`validate` keeps a lesson if it is valid and its score is at least one half. ReMe's code has the same rule,
 while its prompt calls a lesson invalid below 0.3: here the model is not given the limit. All lessons
 of an episode are judged in one call, where ReMe makes one for each.
 
-Two lessons say the same if their advice is alike, by the cosine of TF-IDF vectors of its words and
+For `deduplicate` two lessons say the same if their advice is alike, by the cosine of TF-IDF vectors of its words and
 pairs of words, if nothing tells that it is other advice (`Stance`), and if their
 situations are not unlike: a lesson is found by its situation, so that one answer may have to be
 there for several. Advice that corrects other advice has nearly the same words, and has to stay; so

@@ -1,5 +1,7 @@
 """Credit by item, by attempts with it left out; and what that and the harm suite put in the place of a memory.
 
+What stands in its place, `absent` for credit and the others for harm:
+
 ===============  ==================================================================================
 variant          the item recalled first …
 ===============  ==================================================================================

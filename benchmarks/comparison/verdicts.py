@@ -1,15 +1,15 @@
-"""When a difference counts: levels, margins, the correction for several of them, hypotheses, verdicts, gates, when a guard may stop.
+"""When a difference counts: levels, margins, correction for several, hypotheses, verdicts, gates, when a guard may stop.
 
 Light on purpose: plans and progress are shown without numpy.
 
 A guard (`guard_decision`) holds a change against what was there, with as few pairs as that takes, by Wald's (1945)
-sequential probability ratio test on paired differences: no change against a loss of the
-margin, with the variance estimated as it goes along. What that estimate and stopping within a test cost in
-errors is paid for by stricter ones inside (`_FALSE`, `_FOUND`, `_WEIGHT`, `_LAST`): with them, of 4,000 repeats each
-at 10 to 40 % of pairs that differ and twice the pairs of a fixed test, 1.3 to 3.5 % were false alarms and 82 to
-84 % of losses of the margin were found. Where nothing had changed that took a median of 0.4 times the pairs of a
-fixed test (0.57 where only 10 % differ), where the margin was lost 0.7 times (1.05): with a known variance it would
-be 0.6 on average, and no test with these errors takes fewer (Wald & Wolfowitz 1948).
+sequential probability ratio test on paired differences: no change against a loss of the margin, with the variance
+estimated as it goes along. What that estimate and stopping within a test cost in errors is paid for by stricter ones
+inside (`_FALSE`, `_FOUND`, `_WEIGHT`, `_LAST`): with them, of 4,000 repeats each at 10 to 40 % of pairs that differ
+and twice the pairs of a fixed test, 1.3 to 3.5 % were false alarms and 82 to 84 % of losses of the margin were found.
+Where nothing had changed that took a median of 0.4 times the pairs of a fixed test (0.57 where only 10 % differ),
+where the margin was lost 0.7 times (1.05): with a known variance it would be 0.6 on average, and no test with these
+errors takes fewer (Wald & Wolfowitz 1948).
 """
 
 import math

@@ -1,7 +1,7 @@
 """The log of a continual study as cells (condition, sequence, task, moment), and the banks folded from it.
 
 A cell holds one evaluation per replicate. Outcomes are found by item, never by position: the
-order of items differs between replicates.
+order of items differs between replicates. A bank is what it was before an item of a stream.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """A memory takes the exam: it files a history, is asked, has to forget, and is marked by a reader by rules.
 
-It stands where a model would, so that a mark is one of the memory. It takes as evidence every sentence
+The reader stands where a model would, so that a mark is one of the memory. It takes as evidence every sentence
 that names the subject, has a word of the attribute and one of the values the attribute can have, and
 dates it by the day in the sentence, or else by the last one named above it in the same item. It then
 answers as somebody would who believes all of it: the latest value, the latest up to a day, the one

@@ -1,9 +1,9 @@
 """What the runs of each condition came to and why they ended, and what memory held and gave them (§4.6).
 
-Earned is what MLE-bench counts: submissions made and valid, ranks and medals. Each such number is a share of tasks per seed, then a mean over seeds with its standard error. The
-paper's Table 1 does not say how its errors are made; its OpenHands rows come out of one form
-only, the standard deviation of the seeds with ddof = 1, over the root of their number (see
-`published`). That form is used here.
+Earned is what MLE-bench counts: submissions made and valid, ranks and medals. Each such number is a share of
+tasks per seed, then a mean over seeds with its standard error. The paper's Table 1 does not say how its
+errors are made; its OpenHands rows come out of one form only, the standard deviation of the seeds with ddof =
+1, over the root of their number (see `published`). That form is used here.
 """
 
 import math

@@ -1,14 +1,14 @@
 """One run of a study, an agent at one competition with one memory, seed after seed; and what it came to, written down.
 
-MLE-bench lists submissions to be graded again by anybody:
+What a run is made of is made here, too: its models, cached, capped and retried as that of the plan
+itself is, and its memory.
+
+Submissions are listed as MLE-bench lists them, to be graded again by anybody:
 
     langgraft competitions grade report/submissions.jsonl
 
 A line for each run that ended, `{"competition_id": …, "submission_path": …}`. Where nothing was
 submitted there is no file at the path, as MLE-bench has it.
-
-What it is made of is made here, too: its models, cached, capped and retried as that of the plan
-itself is, and its memory.
 """
 
 import asyncio

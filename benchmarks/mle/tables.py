@@ -1,10 +1,8 @@
 """The tables of a study as tidy CSV, one file per table and one observation per row, and what each column means.
 
-Numbers come with the scale of their measure, `(estimate, 100)` for percent.
-
-Those of all agents are in one file, told apart by its first column. Numbers stand in the units of
-their measure: percent, points of percent for differences, steps. An empty field means that there
-is no such number.
+Runs of all agents are in one file, told apart by its first column. Numbers stand in the units of
+their measure (percent, points of percent for differences, steps), and come with its scale:
+`(estimate, 100)` for percent. An empty field means that there is no such number.
 """
 
 from collections.abc import Sequence

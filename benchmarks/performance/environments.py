@@ -1,9 +1,9 @@
 """What environments cost: a sandbox of Docker containers over its engine, and TextWorld over the fast engine of ALFWorld.
 
-Wall time, both sides in turns in one run: the engine's own cost swings by a half with the
+Wall time, both sides in turns in one run: the cost of Docker's engine swings by a half with the
 machine's load, and the ratio much less.
 
-Both play the same commands of the same games, in turns; the floor is the installed TextWorld.
+Both engines of ALFWorld play the same commands of the same games; the floor is the installed TextWorld.
 Before each round the fast engine forgets all games, so that its first sight of them counts.
 """
 

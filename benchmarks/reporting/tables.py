@@ -1,10 +1,8 @@
 """Tables of documented columns: rows of numbers in, one CSV file a table out; and the columns of every comparison.
 
 A number may take several columns: with its interval, say, and what it rests on (`Number`). What
-every column means is written beside the tables as `columns.csv`.
-
-Numbers that take several columns (`metric`, `spread`), the tables of contrasts and of gates, and what
-each of their columns means.
+every column means is written beside the tables as `columns.csv`. Those of every comparison are here:
+`metric` and `spread`, and the tables of contrasts and of gates.
 """
 
 import csv

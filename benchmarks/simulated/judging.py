@@ -1,6 +1,6 @@
 """Rules by which a simulated model answers the prompts of judge, validate, draft and extract.
 
-They know a dozen forms of sentences, which `fact_histories` writes and other text has by chance, and read
+Those for facts know a dozen forms of sentences, which `fact_histories` writes and other text has by chance, and read
 nothing between the lines. What is asked, reported or read out is in none of the forms.
 
 ================  =========================================================================
@@ -12,7 +12,7 @@ Relating          another value of an attribute that has one value replaces it, 
 Merging           facts whose values begin alike are one, with the longest
 ================  =========================================================================
 
-They read the text of the prompt and nothing else, and know the prompts that ship by their first
+The rules read the text of the prompt and nothing else, and know the prompts that ship by their first
 line. They are no language model: what they say is good for running a graph from end to end, and
 says nothing of how a model would judge.
 
@@ -29,7 +29,7 @@ Notes and draft    They contradict each other if both state an answer, and not t
 Lessons            Not valid if shorter than 20 characters or longer than 1,000, said
                    twice, or the task over again. Score 0.9 if a longer word of the
                    lesson stands in the task or the trajectory, else 0.2.
-Facts              As `facts` says.
+Facts              As above.
 Draft              `The answer is` the last number of the task; without one, that it
                    would look around first.
 =================  ==================================================================

@@ -1,4 +1,8 @@
-"""The cells of a transplant study, one solver with one system, budget, condition and control, and the checks of it (memory-transplants §5, App. C)."""
+"""The cells of a transplant study, and its checks (memory-transplants §5, App. C).
+
+A cell is what one solver did with one system, budget, condition and control. Of the checks some come before any
+claim, and some stand beside it.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

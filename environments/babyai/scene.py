@@ -1,4 +1,4 @@
-"""What the agent sees, as AgentGym words it, the actions on offer, what each runs, and why others are refused (notes §2.3 to §2.5).
+"""What the agent sees, as AgentGym words it, the actions on offer, and why others are refused (notes §2.3 to §2.5).
 
 An option is a line of text and a plan: the primitive moves it runs one after the other. The way to a
 thing is a breadth-first search over where the agent stands and looks; one search serves every question

@@ -1,9 +1,7 @@
 """One attempt at a competition: a program runs on the public data, says what it reached, and leaves a submission.
 
-It is the program's own word: good for choosing what to try next, never a score. Scores come
-from `grading` alone.
-
-How it is read:
+The metric that it says it reached is its own word: good for choosing what to try next, never a score.
+How that is read:
 
 1. The last line counts that names the competition's metric and a number; where none does, the
    last one that names a score or some metric and a number; and then the last `Validation: 0.91`.
@@ -16,7 +14,7 @@ How it is read:
    is. `0,85` might be two numbers or one: it is not read. `nan` and `inf` are no metric.
 
 Nothing in here knows an answer: what is told of a submission comes from the sample submission
-alone, the metric is the program's own word, and grades are given elsewhere (`grading`).
+alone, and grades are given elsewhere (`grading`).
 """
 
 import ast

@@ -1,6 +1,15 @@
-"""Files of other systems, read and written with a report of what was lost on the way; among them the libraries of ReMe (arXiv:2512.10696).
+"""Files of other systems, read and written with a report of what was lost on the way.
 
-Two spellings are in use: `memory_id` and `memory_type` with dates and author at the top, and
+What was lost is found, not declared. Of a file that is read, all that became part of no item is named.
+What is written is read again, and every field in which an item comes back otherwise is named. A report
+therefore holds for the file at hand, whatever the table in the docs says.
+
+```python
+read = read_foreign("export.json", "mem0")
+losses = write_foreign("memories.json", read.items, "langmem")
+```
+
+Of ReMe (arXiv:2512.10696) two spellings are in use: `memory_id` and `memory_type` with dates and author at the top, and
 `experience_id` and `experience_type` with these in `metadata` only. An entry says when it helps
 (`when_to_use`), which is what it is retrieved by, and what to do (`content`), which is recalled
 word for word, in whatever language it is. In the file of a vector store, `unique_id` names an
@@ -16,15 +25,6 @@ source_domain    the workspace; `ImportChoices(remap=…)` puts it to a domain o
 
 Of an entry's extra information, what is a single value is kept; lists (`tags`, `tools_used`)
 are not, for an item's metadata is flat.
-
-What was lost is found, not declared. Of a file that is read, all that became part of no item is named.
-What is written is read again, and every field in which an item comes back otherwise is named. A report
-therefore holds for the file at hand, whatever the table in the docs says.
-
-```python
-read = read_foreign("export.json", "mem0")
-losses = write_foreign("memories.json", read.items, "langmem")
-```
 """
 
 import io

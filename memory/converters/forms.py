@@ -7,7 +7,7 @@ is kept as JSON text, as `NAME:json`, for metadata is flat. Fields of ours that 
 where it lets anybody write (mem0's `metadata`), as `langgraft_NAME`. What is not plain fields (a namespace
 of labels, content in pieces) a part folds into fields first, and unfolds where it is written.
 
-A list item is one memory, and so is a paragraph or a block of code outside of lists; headings, joined
+In Markdown a list item is one memory, and so is a paragraph or a block of code outside of lists; headings, joined
 by ` > `, are the domain of what stands below them. Lines that belong to a list item are indented, so
 that a list within it stays part of its text. A file holds texts and headings and nothing else: it is
 read by a model as it is, and a comment for us would cost every reader tokens.

@@ -1,4 +1,8 @@
-"""AIRA's policies: `UCTPolicy`, by upper confidence bounds without rollouts, and `EvolutionPolicy`, by generations with merges."""
+"""AIRA's policies (arXiv:2507.02554).
+
+`UCTPolicy` searches by upper confidence bounds, without rollouts; `EvolutionPolicy` by generations of programs,
+improved one by one or merged two by two.
+"""
 
 import math
 from collections import defaultdict

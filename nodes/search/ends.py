@@ -1,7 +1,8 @@
-"""The two ends of a search: `start` looks at the data before a model is paid; `choose` and `rescore` say which program is submitted.
+"""`start`, and `choose` and `rescore`: the two ends of a search.
 
-Also how a process that goes on with a search gets memory back as the search has it.
+`start` checks what a search needs before a model is paid, and looks at the data. Also how a process that goes on with a search gets memory back as the search has it.
 
+At the end the best program is submitted, or the best of several scored again.
 A search's best validation metric is partly luck: the more programs were tried on one split, the
 more. So the `k` best may be run again on fresh splits, and the one with the best mean of these
 fresh metrics is submitted.

@@ -1,4 +1,4 @@
-"""What happened in a run, by reference and as JSON Lines, a run as the list of its steps, and the state of an agent that refers to it.
+"""What happened in a run, by reference and as JSON Lines; a run as the list of its steps; the state that refers to it.
 
 An event has a place in its log (`id`), a source, and, where another one brought it about, a cause:
 an observation names its action. Nothing in it differs between two runs that do the same: no

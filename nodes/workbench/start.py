@@ -1,6 +1,7 @@
-"""The two ends of a run: `start` checks what it needs before a model is paid and looks at the data; `submit` takes what lies there.
+"""`start` and `submit`, the two ends of a run.
 
-Also how a process that goes on with a run gets memory back as the run has it.
+`start` checks what a run needs before a model is paid, and looks at the data; `submit` takes what lies there as
+its submission, and names the program that made it. Also how a process that goes on with a run gets memory back as the run has it.
 """
 
 from collections.abc import Mapping

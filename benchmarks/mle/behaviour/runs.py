@@ -1,11 +1,9 @@
 """What is measured of every run, whatever its agent, and of its programs (§4.4): pure functions of what it tried.
 
-Programs are taken as Python reads them. Text that is no program, or too much of one, uses nothing;
-its tokens are words and signs.
-
-Of a search that is its programs, of another agent its steps: either way something was run and
-failed, or worked, used packages and operators, and reported a metric. The paper is
-mle-agent-memory; docs/behaviour-metrics.md defines every number in words.
+What it tried are the programs of a search, or the steps of another agent: either way something was run and
+failed, or worked, used packages and operators, and reported a metric. Programs are taken as Python reads
+them; text that is no program, or too much of one, uses nothing, and its tokens are words and signs. The
+paper is mle-agent-memory; docs/behaviour-metrics.md defines every number in words.
 """
 
 import ast

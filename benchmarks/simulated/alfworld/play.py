@@ -1,4 +1,4 @@
-"""An episode as the learner knows it, also of attempts written out, and the next action: simple rules over what was seen, done and decided."""
+"""An episode as the learner knows it, attempts written out too, and the next action: simple rules over both."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Advice in plain English, which goals a line speaks of and what to do or not to do; and attempts written out, with the ways they show.
+"""Advice in plain English, by the goals that a line speaks of, and attempts written out, by the ways they show.
 
 Words for kinds of goal and for ways of acting are here; negation, contrast and what is said of a way
 of acting are read by `stances`.

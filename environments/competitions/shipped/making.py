@@ -1,4 +1,4 @@
-"""How the competitions that ship are made of files inside installed packages: the same bytes on every machine, whatever the libraries.
+"""How competitions that ship are made of files in installed packages: the same bytes on every machine.
 
 The split that ships, which rows it trains and tests on; chance; pictures turned, moved, scaled and
 blurred with noise, in integers throughout; tables and pictures on disk.

@@ -1,9 +1,9 @@
-"""Reaching a Docker engine: what it must be able to enforce, and containers removed whose programs or processes are gone.
+"""Reaching a Docker engine, what it must be able to enforce, and removing containers whose use is over.
 
 An engine that cannot hold a limit does not refuse a container that asks for it: it warns, and
 runs it without. So what it can do is asked first, and its warnings are refusals to us.
 
-Removing takes an engine some 50 ms in which nobody has to wait for it. A client that is killed
+Removing a container takes an engine some 50 ms in which nobody has to wait for it. A client that is killed
 leaves its containers behind. Their supervisors notice (their input ends) and stop, but the
 containers stay listed until somebody removes them: whoever next opens a sandbox on the machine of
 that client. Whose a container is, its labels say.
