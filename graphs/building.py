@@ -13,15 +13,13 @@ from langgraft._core.texts import Prompt
 from langgraft.environments.sandboxes.image.packages import shipped_packages
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
-from langgraft.nodes.deduplicate import deduplicate_node
-from langgraft.nodes.dialogue import Model
+from langgraft.nodes.dialogue import Model, Update
 from langgraft.nodes.extract import extract_facts_node
 from langgraft.nodes.judge import draft_node, judge_node
 from langgraft.nodes.memory import KeepsAttempts, counterpart_node, remember_node
-from langgraft.nodes.node import Update
 from langgraft.nodes.reflect import LESSONS, reflect_by_outcome_node, reflect_node, strategy_prompts
+from langgraft.nodes.screening import deduplicate_node, validate_node
 from langgraft.nodes.state import AgentState
-from langgraft.nodes.validate import validate_node
 
 ARTIFACTS: Final = "artifacts"
 """Folder of the contents, in the folder of a run."""

@@ -34,16 +34,15 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.chain.deps import Browse, ChainDeps, ChainPrompts, Instructions
-from langgraft.nodes.chain.perform import CHANGING, performer, repeater
-from langgraft.nodes.chain.step import act_node, think_node
+from langgraft.nodes.chain.step import CHANGING, act_node, performer, repeater, think_node
 from langgraft.nodes.chain.stuck import OnStuck, after_thinking, after_watching, watch_node
 from langgraft.nodes.chain.tools import Schema, tool_schemas
 from langgraft.nodes.chain.visible_history import Condenser, ObservationMasking, ObservationTrimming
 from langgraft.nodes.competition_run import Gpus
-from langgraft.nodes.dialogue import ChatModel, Model, chat_model, takes_one_call
-from langgraft.nodes.node import Node
+from langgraft.nodes.dialogue import ChatModel, Model, Node, chat_model, takes_one_call
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
+from langgraft.nodes.workbench.log import RunInput, RunOutput, RunState
 from langgraft.nodes.workbench.memory import (
     after_acting,
     diagnose_run_node,
@@ -53,9 +52,7 @@ from langgraft.nodes.workbench.memory import (
     remember_run_node,
 )
 from langgraft.nodes.workbench.sessions import Workspaces
-from langgraft.nodes.workbench.start import start_run_node
-from langgraft.nodes.workbench.state import RunInput, RunOutput, RunState
-from langgraft.nodes.workbench.submit import submit_node
+from langgraft.nodes.workbench.start import start_run_node, submit_node
 
 Graph: TypeAlias = "StateGraph[RunState, None, RunInput, RunOutput]"
 Teaching: TypeAlias = dict[str, Node[RunState]]

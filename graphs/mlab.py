@@ -31,14 +31,20 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.competition_run import Gpus
-from langgraft.nodes.dialogue import ChatModel, chat_model
-from langgraft.nodes.mlab.consult import consult_node, needs_model
+from langgraft.nodes.dialogue import ChatModel, Node, chat_model
 from langgraft.nodes.mlab.deps import MLABDeps, MLABPrompts
-from langgraft.nodes.mlab.step import act_node, is_long, summarize_node, think_node
+from langgraft.nodes.mlab.step import (
+    act_node,
+    consult_node,
+    is_long,
+    needs_model,
+    summarize_node,
+    think_node,
+)
 from langgraft.nodes.mlab.tools import CHANGING, performer
-from langgraft.nodes.node import Node
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
+from langgraft.nodes.workbench.log import RunInput, RunOutput, RunState
 from langgraft.nodes.workbench.memory import (
     after_acting,
     diagnose_run_node,
@@ -48,9 +54,7 @@ from langgraft.nodes.workbench.memory import (
     remember_run_node,
 )
 from langgraft.nodes.workbench.sessions import Workspaces
-from langgraft.nodes.workbench.start import start_run_node
-from langgraft.nodes.workbench.state import RunInput, RunOutput, RunState
-from langgraft.nodes.workbench.submit import submit_node
+from langgraft.nodes.workbench.start import start_run_node, submit_node
 
 Graph: TypeAlias = "StateGraph[RunState, None, RunInput, RunOutput]"
 

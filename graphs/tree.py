@@ -26,15 +26,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.competition_run import Gpus
-from langgraft.nodes.dialogue import ChatModel, chat_model
-from langgraft.nodes.node import Node
-from langgraft.nodes.search.choose import (
-    FRESH_SPLITS,
-    after_choosing,
-    after_rescoring,
-    choose_node,
-    rescore_node,
-)
+from langgraft.nodes.dialogue import ChatModel, Node, chat_model
 from langgraft.nodes.search.deps import (
     BranchOutput,
     BranchState,
@@ -46,6 +38,14 @@ from langgraft.nodes.search.deps import (
     branch_end,
     timed,
 )
+from langgraft.nodes.search.ends import (
+    FRESH_SPLITS,
+    after_choosing,
+    after_rescoring,
+    choose_node,
+    rescore_node,
+    start_search_node,
+)
 from langgraft.nodes.search.memory import (
     after_filing,
     diagnose_program_node,
@@ -56,7 +56,6 @@ from langgraft.nodes.search.memory import (
 )
 from langgraft.nodes.search.policy import AIDEPolicy, SearchPolicy, branches, select_node
 from langgraft.nodes.search.programs import execute_node, review_node, write_node
-from langgraft.nodes.search.start import start_search_node
 
 Graph: TypeAlias = "StateGraph[TreeState, None, TreeInput, TreeOutput]"
 Branch: TypeAlias = dict[str, Node[BranchState]]

@@ -9,9 +9,9 @@ for byte; so a log of deltas *is* the memory, and every store is a cache of it.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from itertools import zip_longest
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -19,9 +19,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from langgraft._core.arguments import check_argument, describe_validation
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import InputError
-from langgraft.memory.blocks import BLOCK_END as BLOCK_END  # noqa: PLC0414  (told here too)
-from langgraft.memory.blocks import BLOCK_START as BLOCK_START  # noqa: PLC0414
-from langgraft.memory.blocks import strip_block as strip_block  # noqa: PLC0414
 from langgraft.memory.facts import Fact, moment
 from langgraft.memory.sources import Sources, check_sources
 
@@ -48,6 +45,10 @@ gold answers that no agent would have in earnest."""
 ErrorKind: TypeAlias = Literal["code", "environment", "resource"]
 """What failed: the program, what it runs in (files, packages, network), or a limit on time or
 memory."""
+
+BLOCK_START = "<recalled_memory>"
+BLOCK_END = "</recalled_memory>"
+_BLOCK = re.compile(rf"{re.escape(BLOCK_START)}.*?(?:{re.escape(BLOCK_END)}\n?|\Z)", re.DOTALL)
 
 
 class MemoryItem(BaseModel):
@@ -415,6 +416,23 @@ def _stripped(part: T) -> T:
     return replace(cast("Any", part), **texts) if texts else part
 
 
+def strip_block(text: str) -> str:
+    """Take recalled blocks out of a text, so that memory never feeds on itself.
+
+    Of a block that is not ended, such as one quoted in a reply that was cut, all is taken. What
+    is left holds no block: where the two sides of one would make a marker, a blank parts them.
+    """
+    first, *others = _BLOCK.split(text)
+    kept, end = [first], first
+    for piece in others:
+        if BLOCK_START in end[1 - len(BLOCK_START) :] + piece[: len(BLOCK_START) - 1]:
+            kept.append(" ")
+            end = ""
+        kept.append(piece)
+        end = end[1 - len(BLOCK_START) :] + piece
+    return "".join(kept)
+
+
 def _without_block(text: str) -> str:
     return strip_block(text) if BLOCK_START in text else text
 
@@ -449,27 +467,6 @@ _PARTS: Mapping[str, type] = {
     "recalls": Receipt,
     "facts": Fact,
 }
-
-
-def render_trajectory(steps: Sequence[Step], *, result: Result) -> str:
-    """Write a trajectory as text: each thought, action and observation on lines of its own.
-
-    Parts that hold nothing leave no line. Of a malformed reply only what was said to it is shown,
-    and of several in a row to the last: a trajectory is read by models, who do as they are shown.
-    """
-    lines: list[str] = []
-    for step, following in zip_longest(steps, steps[1:]):
-        if step.malformed and following is not None and following.malformed:
-            continue
-        parts = {
-            "Thought": "" if step.malformed else step.thought,
-            "Action": step.action,
-            "Observation": step.observation,
-        }
-        lines += [f"{name}: {text}" for name, text in parts.items() if text]
-    if result:
-        lines.append(f"Result: {result}")
-    return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ from typing import Final, Literal, TypeAlias
 from urllib.parse import unquote
 
 from langgraft._core.canonical import JSON
-from langgraft.memory.blocks import looks_like, without_markers
 from langgraft.memory.model import MemoryItem
+from langgraft.memory.recall import looks_like, without_markers
 from langgraft.memory.sources import kind_of
 
 Kind: TypeAlias = Literal[

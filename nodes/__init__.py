@@ -6,17 +6,16 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.nodes.chains import with_memory
-    from langgraft.nodes.deduplicate import deduplicate_node
     from langgraft.nodes.diagnose import diagnose_node
     from langgraft.nodes.extract import extract_facts_node
     from langgraft.nodes.judge import aconsolidate, consolidate, draft_node, judge_node
     from langgraft.nodes.memory import asks_again, counterpart_node, recall_node, remember_node
     from langgraft.nodes.middleware import MemoryMiddleware, MemoryState
     from langgraft.nodes.reflect import reflect_by_outcome_node, reflect_node
+    from langgraft.nodes.screening import deduplicate_node, validate_node
     from langgraft.nodes.state import AgentInput, AgentOutput, AgentState
     from langgraft.nodes.text_world import EnvironmentSessions, act_node, start_node, think_node
     from langgraft.nodes.tools import MemoryRetriever, memory_tools
-    from langgraft.nodes.validate import validate_node
 
 __all__ = [
     "AgentInput",
@@ -49,7 +48,10 @@ __all__ = [
 
 _MODULES = {
     "chains": ("with_memory",),
-    "deduplicate": ("deduplicate_node",),
+    "screening": (
+        "deduplicate_node",
+        "validate_node",
+    ),
     "diagnose": ("diagnose_node",),
     "extract": ("extract_facts_node",),
     "judge": ("aconsolidate", "consolidate", "draft_node", "judge_node"),
@@ -59,7 +61,6 @@ _MODULES = {
     "state": ("AgentInput", "AgentOutput", "AgentState"),
     "text_world": ("EnvironmentSessions", "act_node", "start_node", "think_node"),
     "tools": ("MemoryRetriever", "memory_tools"),
-    "validate": ("validate_node",),
 }
 __getattr__, __dir__ = lazy_exports(
     __name__,

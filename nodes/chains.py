@@ -42,7 +42,7 @@ from langgraft.memory.model import Episode, strip_block
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.dialogue import ChatModel, Model
-from langgraft.nodes.filings import Filings
+from langgraft.nodes.memory import Filings
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import reply_text
 from langgraft.nodes.turns import (

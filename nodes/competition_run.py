@@ -23,9 +23,14 @@ from langgraft.environments.competitions.archives import Unpacked, unpack_archiv
 from langgraft.environments.competitions.attempts import INPUT, WEIGHTS
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preview import data_preview
-from langgraft.environments.sandboxes.programs import ExecutionResult, Job, Limits, PythonProgram
 from langgraft.environments.sandboxes.result_text import size_text, span
-from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.environments.sandboxes.sandbox import (
+    ExecutionResult,
+    Job,
+    Limits,
+    PythonProgram,
+    Sandbox,
+)
 from langgraft.memory.model import BankContent, MemoryDelta, MemoryItem, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import Artifacts, keep_json, read_json

@@ -27,11 +27,11 @@ from langgraft.nodes.dialogue import (
     ChatModel,
     Dialogue,
     Model,
+    Update,
     arun_dialogue,
     dialogue_node,
     run_dialogue,
 )
-from langgraft.nodes.node import Update
 from langgraft.nodes.program_text import with_limit
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import encodable

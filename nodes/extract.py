@@ -23,10 +23,9 @@ from langgraft.memory.facts import Attribute, Fact, FactKind, moment
 from langgraft.memory.model import Episode, strip_block
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.episode_items import excerpt
-from langgraft.nodes.dialogue import ChatModel, Dialogue, dialogue_node
+from langgraft.nodes.dialogue import ChatModel, Dialogue, Update, dialogue_node
 from langgraft.nodes.judging import Lowered, as_text, by_line
 from langgraft.nodes.memory import episode_of
-from langgraft.nodes.node import Update
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.state import AgentState
 from langgraft.nodes.structured import asking, listed

@@ -28,7 +28,9 @@ from langgraft.nodes.dialogue import (
     ChatModel,
     Dialogue,
     Model,
+    Node,
     Request,
+    Update,
     arun_dialogue,
     chat_model,
     dialogue_node,
@@ -50,7 +52,6 @@ from langgraft.nodes.memory import (
     questions_about,
     recall_context,
 )
-from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.state import AgentState
 from langgraft.nodes.structured import asking

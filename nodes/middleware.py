@@ -52,9 +52,8 @@ from langgraft.memory.providers import provider_class, provider_settings
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.programs import Namespace
-from langgraft.nodes.dialogue import ChatModel
-from langgraft.nodes.filings import Filings
-from langgraft.nodes.node import Node, Update
+from langgraft.nodes.dialogue import ChatModel, Node, Update
+from langgraft.nodes.memory import Filings
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.turns import (
     JudgeOutcome,

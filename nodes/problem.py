@@ -14,8 +14,7 @@ from langgraft._core.errors import InputError
 from langgraft._core.texts import Prompt
 from langgraft.environments.problems.domain import NO_ANSWER, ProblemDomain
 from langgraft.memory.model import Feedback, strip_block
-from langgraft.nodes.dialogue import ChatModel, chat_model, read_response
-from langgraft.nodes.node import Node, Update
+from langgraft.nodes.dialogue import ChatModel, Node, Update, chat_model, read_response
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.state import AgentState, StepState, fresh_state
 

@@ -26,8 +26,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langgraft._core.texts import Prompt
 from langgraft._core.untrusted import parse_program
-from langgraft.environments.sandboxes.programs import ExecutionResult
 from langgraft.environments.sandboxes.result_text import span
+from langgraft.environments.sandboxes.sandbox import ExecutionResult
 from langgraft.memory.model import strip_block
 from langgraft.nodes.dialogue import CUT_SHORT, Dialogue, Request
 from langgraft.nodes.replies import encodable, in_turns

@@ -21,9 +21,9 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
 from langgraft._core.texts import Prompt
-from langgraft.memory.model import Attempt, Lesson, Outcome, Step, render_trajectory, strip_block
-from langgraft.nodes.dialogue import ChatModel, Dialogue, chat_model, dialogue_node
-from langgraft.nodes.node import Node, Update
+from langgraft.memory.model import Attempt, Lesson, Outcome, Step, strip_block
+from langgraft.memory.providers.episode_items import render_trajectory
+from langgraft.nodes.dialogue import ChatModel, Dialogue, Node, Update, chat_model, dialogue_node
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import reply_text
 from langgraft.nodes.state import AgentState, StepState

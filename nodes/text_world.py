@@ -24,8 +24,7 @@ from langgraft._core.texts import Prompt
 from langgraft.environments.text import Reset, TextEnvironment, TextWorldFactory, Transition
 from langgraft.memory.model import strip_block
 from langgraft.memory.recall import Place
-from langgraft.nodes.dialogue import ChatModel, chat_model, read_response
-from langgraft.nodes.node import Node, Update
+from langgraft.nodes.dialogue import ChatModel, Node, Update, chat_model, read_response
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.state import AgentState, StepState, fresh_state
 

@@ -33,11 +33,10 @@ from langgraft._core.arguments import check_argument, checked, validation_as
 from langgraft._core.canonical import digest
 from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft._core.errors import SettingsError
-from langgraft.memory.blocks import without_markers
 from langgraft.memory.model import Add, Episode, Lesson, MemoryDelta, Outcome, Step, strip_block
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.episode_items import render_lesson
-from langgraft.memory.recall import Budget, Recall, RecallContext
+from langgraft.memory.recall import Budget, Recall, RecallContext, without_markers
 from langgraft.memory.sources import combined, source
 from langgraft.nodes.dialogue import responding
 from langgraft.nodes.judge import answering_all

@@ -10,9 +10,8 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from langgraft._core.canonical import JSON
 from langgraft._core.texts import in_a_line
-from langgraft.benchmarks.ablation.credit import ItemCredit, credits_of
+from langgraft.benchmarks.ablation.credit import VARIANTS, ItemCredit, credits_of
 from langgraft.benchmarks.ablation.plan import NONE, RERUN, AblationPlan, Arm, guard_differences
-from langgraft.benchmarks.ablation.variants import VARIANTS
 from langgraft.benchmarks.comparison.contrasts import (
     Comparison,
     Contrast,
@@ -35,18 +34,16 @@ from langgraft.benchmarks.comparison.outcomes import (
     matrices,
     matrix_of,
 )
-from langgraft.benchmarks.comparison.sequential import (
-    ENOUGH,
-    GuardDecision,
-    fixed_pairs,
-    guard_decision,
-)
 from langgraft.benchmarks.comparison.verdicts import (
+    ENOUGH,
     Cell,
     Gate,
+    GuardDecision,
     Hypothesis,
     alike,
     completeness,
+    fixed_pairs,
+    guard_decision,
     matches,
     sides_of,
 )

@@ -113,7 +113,7 @@ class AblationPlan(Plan):
     @property
     def controls(self) -> tuple[str, ...]:
         """Controls of each memory, the variants of the harm suite last."""
-        from langgraft.benchmarks.ablation.variants import VARIANTS  # noqa: PLC0415
+        from langgraft.benchmarks.ablation.credit import VARIANTS  # noqa: PLC0415
 
         own = tuple(each for each in self.conditions if each not in (HISTORY, RERUN))
         return (*own, *(VARIANTS if self.harm else ()))

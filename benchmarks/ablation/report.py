@@ -7,25 +7,26 @@ from typing import Any, Final
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.ablation.analysis import Analysis, ArmFound, MemoryFound, analyze
-from langgraft.benchmarks.ablation.credit import credit_json
+from langgraft.benchmarks.ablation.credit import VARIANTS, credit_json
 from langgraft.benchmarks.ablation.experiment import CONDITIONS
 from langgraft.benchmarks.ablation.plan import AblationPlan
-from langgraft.benchmarks.ablation.variants import VARIANTS
 from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.harness.study import PlanLogReader, Report, is_simulated
-from langgraft.benchmarks.reporting.columns import (
+from langgraft.benchmarks.reporting.findings import gate_findings, sentence
+from langgraft.benchmarks.reporting.pages import check_extra, environment, write_folder
+from langgraft.benchmarks.reporting.tables import (
     COLUMNS,
     METRIC,
     PARTS,
+    Meanings,
+    Number,
+    Table,
     contrast_table,
     gate_table,
     metric_fields,
     registered_tables,
     spending_tables,
 )
-from langgraft.benchmarks.reporting.findings import gate_findings, sentence
-from langgraft.benchmarks.reporting.pages import check_extra, environment, write_folder
-from langgraft.benchmarks.reporting.tables import Meanings, Number, Table
 from langgraft.benchmarks.reporting.words import (
     change,
     flat,

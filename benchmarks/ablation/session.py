@@ -12,7 +12,7 @@ from langgraft._core.canonical import JSON
 from langgraft._core.effects import ado, arun
 from langgraft._core.errors import StudyError
 from langgraft.benchmarks.ablation.attempt import Agent, Attempt, ObservedMemory
-from langgraft.benchmarks.ablation.credit import next_replays
+from langgraft.benchmarks.ablation.credit import VARIANTS, Without, next_replays
 from langgraft.benchmarks.ablation.experiment import Experiment
 from langgraft.benchmarks.ablation.plan import (
     AGAINST,
@@ -22,8 +22,7 @@ from langgraft.benchmarks.ablation.plan import (
     guard_differences,
     pair,
 )
-from langgraft.benchmarks.ablation.variants import VARIANTS, Without
-from langgraft.benchmarks.comparison.sequential import guard_decision
+from langgraft.benchmarks.comparison.verdicts import guard_decision
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSpec
 from langgraft.benchmarks.harness.usage import metered, replicate_scope
 from langgraft.memory.controls import Framing, Placebo, RandomRetrieval, WriteOnly

@@ -25,16 +25,17 @@ from langgraft.benchmarks.comparison.estimates import Matrix
 from langgraft.benchmarks.comparison.outcomes import Metric, Scores, differences_of
 from langgraft.benchmarks.comparison.verdicts import MARGIN, Gate, State
 from langgraft.benchmarks.continual import contrasts
-from langgraft.benchmarks.continual.banks import Banks, domains
 from langgraft.benchmarks.continual.cases import Case, choose_cases
 from langgraft.benchmarks.continual.cells import (
     BASELINE,
     RERUN,
+    Banks,
     Cell,
     CellKey,
     PairLog,
     RunResults,
     StudyLog,
+    domains,
     read_study_log,
 )
 from langgraft.benchmarks.continual.contrasts import ContentContrast

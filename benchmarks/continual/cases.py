@@ -11,8 +11,16 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.comparison.outcomes import in_common
-from langgraft.benchmarks.continual.banks import Bank, Banks, domain_of
-from langgraft.benchmarks.continual.cells import BASELINE, Cell, CellKey, RunResults, StudyLog
+from langgraft.benchmarks.continual.cells import (
+    BASELINE,
+    Bank,
+    Banks,
+    Cell,
+    CellKey,
+    RunResults,
+    StudyLog,
+    domain_of,
+)
 from langgraft.benchmarks.continual.metrics import Partition, Transfer
 from langgraft.benchmarks.continual.plan import phases
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, queries_in

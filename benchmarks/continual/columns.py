@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from langgraft.benchmarks.reporting import columns
+from langgraft.benchmarks.reporting import tables
 from langgraft.benchmarks.reporting.tables import Meanings
 
 _COLUMNS: Final = {
@@ -147,4 +147,4 @@ _COLUMNS: Final = {
 }
 """Columns that are no part of another number, and the names before such parts."""
 
-MEANINGS: Final = Meanings({**columns.COLUMNS, **_COLUMNS}, columns.PARTS)
+MEANINGS: Final = Meanings({**tables.COLUMNS, **_COLUMNS}, tables.PARTS)

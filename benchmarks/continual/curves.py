@@ -28,14 +28,15 @@ from langgraft.benchmarks.comparison.outcomes import (
     mean_of,
     spread_of,
 )
-from langgraft.benchmarks.continual.banks import Banks, domains
 from langgraft.benchmarks.continual.cells import (
     BASELINE,
+    Banks,
     Cell,
     CellKey,
     RunResults,
     StudyLog,
     beginnings,
+    domains,
 )
 from langgraft.benchmarks.continual.metrics import (
     Partition,

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from langgraft.benchmarks.continual.analysis import Analysis, analyze, summary_table
-from langgraft.benchmarks.continual.banks import Banks
 from langgraft.benchmarks.continual.cases import RULES, case_pages
-from langgraft.benchmarks.continual.cells import PairLog
+from langgraft.benchmarks.continual.cells import Banks, PairLog
 from langgraft.benchmarks.continual.columns import MEANINGS
 from langgraft.benchmarks.continual.contrasts import fewer_tasks, hypothesis_difference
 from langgraft.benchmarks.continual.mechanisms import hanging, key_words
@@ -39,7 +38,6 @@ from langgraft.benchmarks.harness.study import (
     is_simulated,
     run_id,
 )
-from langgraft.benchmarks.reporting.columns import registered_tables, spending_tables
 from langgraft.benchmarks.reporting.findings import ELSEWHERE, Registration, registration
 from langgraft.benchmarks.reporting.pages import (
     check_extra,
@@ -48,6 +46,7 @@ from langgraft.benchmarks.reporting.pages import (
     write_folder,
     write_pages,
 )
+from langgraft.benchmarks.reporting.tables import registered_tables, spending_tables
 from langgraft.benchmarks.reporting.words import flat
 from langgraft.memory.rankers.diversity import VECTORIZER
 

@@ -45,8 +45,16 @@ from langgraft.benchmarks.comparison.outcomes import (
     pooled_spread,
     spread_of,
 )
-from langgraft.benchmarks.continual.banks import Bank, Banks, domain_of
-from langgraft.benchmarks.continual.cells import UNTRAINED, Cell, CellKey, RunResults, StudyLog
+from langgraft.benchmarks.continual.cells import (
+    UNTRAINED,
+    Bank,
+    Banks,
+    Cell,
+    CellKey,
+    RunResults,
+    StudyLog,
+    domain_of,
+)
 from langgraft.benchmarks.continual.metrics import Partition, Transfer, count, metric_of
 from langgraft.benchmarks.continual.plan import phases
 from langgraft.memory.rankers.diversity import mean_pairwise_diversity

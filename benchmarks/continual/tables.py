@@ -15,14 +15,16 @@ from langgraft.benchmarks.continual.mechanisms import collapsed
 from langgraft.benchmarks.continual.probes import RunDifference
 from langgraft.benchmarks.continual.retrieval import MEASURES, SHARES, FirstRecall
 from langgraft.benchmarks.continual.sequences import Judged, SequenceResult
-from langgraft.benchmarks.reporting.columns import (
+from langgraft.benchmarks.reporting.tables import (
+    Field,
+    Number,
+    Table,
     contrast_table,
     gate_table,
     metric,
     percent,
     spread,
 )
-from langgraft.benchmarks.reporting.tables import Field, Number, Table
 from langgraft.benchmarks.reporting.words import shortened
 
 _CELL: Final = ("condition", "sequence", "task")

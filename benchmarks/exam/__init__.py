@@ -1,8 +1,7 @@
 """An exam of memory without a judge and without a model: histories, questions, answers that follow by rule.
 
 histories   what happened, session by session, and what may be asked of it
-reading     a reader by rules: what a recalled block says to a question
-sitting     a memory takes the exam: it files, is asked, and forgets
+sitting     a memory takes the exam: it files, is asked, and forgets; a reader by rules marks it
 results     the table, as text, Markdown, CSV and a page
 """
 

@@ -15,7 +15,7 @@ model. What happens to a request:
    `kind`, `reason` and `detail`: it is scored as wrong, and never repeated in silence.
 5. Tokens are counted into the `metered()` scopes around the call.
 
-A request whose metadata names a sample (`langgraft.nodes.node`) shares its answers with
+A request whose metadata names a sample (`langgraft.nodes.dialogue`) shares its answers with
 requests of that name alone: at temperature above zero, two drafts of a search are two draws.
 
 A truncated reply (`finish_reason` `length`) is returned as it is, and so is an empty one; neither
@@ -64,7 +64,7 @@ from langgraft.benchmarks.harness.study import (
     Study,
     check_server_url,
 )
-from langgraft.nodes.node import SAMPLE
+from langgraft.nodes.dialogue import SAMPLE
 
 TIMEOUT_SECONDS: Final = 300.0
 """How long a server may stay silent within one call, by default."""

@@ -34,26 +34,24 @@ from langgraft.benchmarks.comparison.verdicts import (
     sides_of,
 )
 from langgraft.benchmarks.harness.study import PlanLogReader
-from langgraft.benchmarks.mle.behaviour.programs import MOST_OPERATORS
-from langgraft.benchmarks.mle.behaviour.runs import Share
+from langgraft.benchmarks.mle.behaviour.runs import MOST_OPERATORS, Share
 from langgraft.benchmarks.mle.behaviour.steps import StepBehavior
 from langgraft.benchmarks.mle.behaviour.trees import TreeBehavior
-from langgraft.benchmarks.mle.memory_use import (
-    MemoryUse,
-    Used,
-    memory_use,
-    recurrences,
-    used,
-)
 from langgraft.benchmarks.mle.outcomes import (
     Curve,
     Endings,
+    MemoryUse,
     Outcomes,
+    Used,
     curves,
     earned,
     endings,
+    memory_use,
     outcomes,
+    recurrences,
+    used,
 )
+from langgraft.benchmarks.mle.plan import condition_of
 from langgraft.benchmarks.mle.relations import (
     ModalityDelta,
     Relation,
@@ -64,7 +62,6 @@ from langgraft.benchmarks.mle.relations import (
     sides,
     task_deltas,
 )
-from langgraft.benchmarks.mle.runs import condition_of
 from langgraft.benchmarks.mle.searches import (
     ROLES,
     RUNS,

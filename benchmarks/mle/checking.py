@@ -24,15 +24,14 @@ from langgraft.benchmarks.mle.agents.settings import (
     StepSettings,
     TreeSettings,
 )
-from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.runs import agent_of, competition_of, memory_of
+from langgraft.benchmarks.mle.plan import MlePlan, agent_of, competition_of, memory_of
 from langgraft.benchmarks.mle.sandboxes import make_sandbox, packages_of, weights_of
 from langgraft.environments.competitions.attempts import INPUT, attempt
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preview import data_preview
 from langgraft.environments.sandboxes.docker import engine
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
 from langgraft.environments.sandboxes.result_text import size_text
+from langgraft.environments.sandboxes.sandbox import Job, PythonProgram
 
 _PROBE: Final = """\
 import ctypes, importlib.metadata, importlib.util, json, os, re, subprocess, sys

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from langgraft.benchmarks.comparison.measures import Level
 from langgraft.benchmarks.comparison.outcomes import Spread
 from langgraft.benchmarks.mle.analysis import Analysis
-from langgraft.benchmarks.mle.memory_use import most_common
+from langgraft.benchmarks.mle.outcomes import most_common
 from langgraft.benchmarks.mle.searches import RUNS, TREE, Kind, Searches
 from langgraft.benchmarks.reporting.drawing import (
     DASHES,

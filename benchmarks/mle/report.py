@@ -17,17 +17,14 @@ from langgraft.benchmarks.harness.progress import Spent, spending
 from langgraft.benchmarks.harness.study import Plan, PlanLogReader, Report, is_simulated
 from langgraft.benchmarks.mle.analysis import Analysis, analyze_agents, hypothesis_difference
 from langgraft.benchmarks.mle.behaviour.steps import timeline_text
-from langgraft.benchmarks.mle.columns import MEANINGS
 from langgraft.benchmarks.mle.interactions import Crossing, crossings
-from langgraft.benchmarks.mle.memory_use import most_common
-from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned
+from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned, most_common
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.relations import SHOWN
 from langgraft.benchmarks.mle.searches import ROLES, RUNS, TREE, Kind, Search, TreeSearch
-from langgraft.benchmarks.mle.tables import tables
+from langgraft.benchmarks.mle.tables import MEANINGS, tables
 from langgraft.benchmarks.mle.tree_page import render_tree_page
 from langgraft.benchmarks.published import mle_agent_memory
-from langgraft.benchmarks.reporting.columns import registered_tables, spending_tables
 from langgraft.benchmarks.reporting.findings import Registration, registration
 from langgraft.benchmarks.reporting.pages import (
     check_extra,
@@ -36,6 +33,7 @@ from langgraft.benchmarks.reporting.pages import (
     write_folder,
     write_pages,
 )
+from langgraft.benchmarks.reporting.tables import registered_tables, spending_tables
 from langgraft.benchmarks.reporting.words import (
     DASH,
     TIMES,

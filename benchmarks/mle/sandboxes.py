@@ -22,8 +22,14 @@ from langgraft.environments.sandboxes.image.packages import (
     read_label,
     shipped_packages,
 )
-from langgraft.environments.sandboxes.programs import ExecutionResult, Job, Limits
-from langgraft.environments.sandboxes.sandbox import Closing, Kernel, Sandbox
+from langgraft.environments.sandboxes.sandbox import (
+    Closing,
+    ExecutionResult,
+    Job,
+    Kernel,
+    Limits,
+    Sandbox,
+)
 
 EXECUTIONS = "executions.sqlite"
 """File of the plan's shared folder that keeps what came of programs."""

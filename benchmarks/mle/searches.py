@@ -18,7 +18,7 @@ from langgraft.benchmarks.mle.behaviour.runs import EARLY, RunBehavior
 from langgraft.benchmarks.mle.behaviour.steps import StepBehavior, measure_steps
 from langgraft.benchmarks.mle.behaviour.trees import TreeBehavior, measure
 from langgraft.benchmarks.mle.conditions import BUILD
-from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
+from langgraft.benchmarks.mle.plan import competition_of, condition_of, seed_of
 from langgraft.nodes.search.journal import Journal, JournalNode
 from langgraft.nodes.workbench.log import StepRecord
 

@@ -1,15 +1,24 @@
-"""One run of a study: an agent at one competition with one memory, seed after seed.
+"""One run of a study, an agent at one competition with one memory, seed after seed; and what it came to, written down.
 
-What it is made of is made here, too: its models, cached, capped and retried as that of the plan
+What a run is made of is made here, too: its models, cached, capped and retried as that of the plan
 itself is, and its memory.
+
+Submissions are listed as MLE-bench lists them, to be graded again by anybody:
+
+    langgraft competitions grade report/submissions.jsonl
+
+A line for each run that ended, `{"competition_id": …, "submission_path": …}`. Where nothing was
+submitted there is no file at the path, as MLE-bench has it.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
@@ -17,9 +26,13 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from typing_extensions import override
 
+from langgraft._core.canonical import JSON, canonical_json
+from langgraft._core.effects import SystemClock
 from langgraft._core.errors import InfrastructureError, PlanError, SettingsError
+from langgraft._core.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.execute import in_thread
 from langgraft.benchmarks.harness.failures import one_line
+from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.models import make_model, shared_by, silence
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
@@ -30,15 +43,21 @@ from langgraft.benchmarks.harness.study import (
 )
 from langgraft.benchmarks.harness.usage import current_meters, replicate_scope
 from langgraft.benchmarks.mle.agents import agent_named
-from langgraft.benchmarks.mle.agents.base import Parts
-from langgraft.benchmarks.mle.agents.settings import AgentSettings
+from langgraft.benchmarks.mle.agents.base import SUBMISSION, Parts
+from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings
 from langgraft.benchmarks.mle.conditions import CODING, MemoryCondition
-from langgraft.benchmarks.mle.execute_agent import find
-from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.results import grade, keep_files, result_of
-from langgraft.benchmarks.mle.runs import agent_of, memory_of, seed_of, seed_of_item
+from langgraft.benchmarks.mle.execute_agent import Found, find
+from langgraft.benchmarks.mle.plan import (
+    SEARCH,
+    MlePlan,
+    agent_of,
+    memory_of,
+    seed_of,
+    seed_of_item,
+)
 from langgraft.benchmarks.mle.sandboxes import Borrowed
 from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.grading import grade_submission, report, report_json
 from langgraft.memory.controls import REPLACEMENTS
 from langgraft.memory.embedders.cached import SQLiteVectors, VectorCache
 from langgraft.memory.embedders.named import make_embedder, read_name
@@ -46,6 +65,88 @@ from langgraft.memory.model import MemoryDelta, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import provider_class
 from langgraft.memory.rankers.dense import Dense
+
+SUBMISSIONS: Final = "submissions.jsonl"
+"""The file that lists submissions."""
+
+_ELSEWHERE: Final = {"created_at", "submission_path"}
+"""Fields of a grade that differ between machines."""
+
+
+def keep_files(found: Found, agent: AgentName, folder: Path) -> Path:
+    """Write what a run left to a folder; return where its submission is, or would be.
+
+    A run that left no file of a name removes one that was there.
+
+    Raises:
+        RunDirectoryError: A file cannot be written.
+    """
+    make_directory(folder)
+    contents: dict[str, bytes | None] = dict.fromkeys(agent_named(agent).files)
+    contents |= {SUBMISSION: found.submission, **found.came.files}
+    for name, content in contents.items():
+        if content is None:
+            (folder / name).unlink(missing_ok=True)
+        else:
+            atomic_write(folder / name, content)
+    return folder / SUBMISSION
+
+
+def grade(submission: Path, competition: Competition) -> dict[str, JSON]:
+    """Grade a submission; return what is the same on every machine of the report on it.
+
+    Where there is no file nothing was submitted, which is no fault to be warned of.
+
+    Raises:
+        CompetitionError: The competition's own files are at fault.
+        MissingExtraError: pandas or scikit-learn is not installed.
+    """
+    if submission.exists():
+        made = grade_submission(submission, competition)
+    else:
+        made = report(None, competition, submission, exists=False, clock=SystemClock())
+    return {key: value for key, value in report_json(made).items() if key not in _ELSEWHERE}
+
+
+def result_of(
+    found: Found, agent: AgentName, competition: Competition, report: Mapping[str, JSON]
+) -> dict[str, JSON]:
+    """Return what a study's log holds of a run: what all agents have, and the agent's own."""
+    submission = found.submission
+    return {
+        "agent": agent,
+        "competition": competition.id,
+        "modality": competition.modality,
+        "metric_group": competition.metric_group,
+        "metric": competition.grader.name,
+        "lower_is_better": competition.board.thresholds.lower_is_better,
+        **found.came.fields,
+        "validation": found.came.validation,
+        "report": dict(report),
+        "submission_sha256": "" if submission is None else hashlib.sha256(submission).hexdigest(),
+        "usage": dict(found.usage),
+    }
+
+
+def list_submissions(log: PlanLog, out: Path) -> Path:
+    """List the submissions of a run directory in a file of the folder `out`; return the file.
+
+    Raises:
+        RunDirectoryError: It cannot be written.
+    """
+    lines = []
+    for run in log.graph:
+        if run.spec.factors["phase"] != SEARCH:
+            continue
+        kept = RunFiles(run_folder(log.path, run), log.path).kept
+        for record in log.records(run.name):
+            path = (kept / record.item_id / SUBMISSION).resolve()
+            row = {"competition_id": record.result["competition"], "submission_path": str(path)}
+            lines.append(f"{canonical_json(row)}\n")
+    make_directory(out)
+    atomic_write(out / SUBMISSIONS, "".join(lines).encode())
+    return out / SUBMISSIONS
+
 
 Models: TypeAlias = tuple[BaseChatModel, BaseChatModel | None]
 """The model that acts, and the one for feedback; `None` where that is the same."""

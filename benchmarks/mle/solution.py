@@ -39,9 +39,8 @@ from langgraft.benchmarks.mle.checking import hold
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.execute_agent import Found, Listener, find
 from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.results import grade, keep_files
 from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
-from langgraft.benchmarks.mle.session import Models, provider_of
+from langgraft.benchmarks.mle.session import Models, grade, keep_files, provider_of
 from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.environments.competitions.archives import unpack_archives
 from langgraft.environments.competitions.competition import Competition

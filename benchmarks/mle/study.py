@@ -45,8 +45,8 @@ from langgraft.benchmarks.mle.agents.settings import (
     TreeSettings,
 )
 from langgraft.benchmarks.mle.conditions import MemoryCondition
-from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.runs import (
+from langgraft.benchmarks.mle.plan import (
+    MlePlan,
     agent_of,
     competition_of,
     memory_of,
@@ -295,7 +295,7 @@ class MleStudy(Study[MlePlan]):
     def report(self, plan: MlePlan, log: PlanLogReader, out: Path) -> Report:
         """Write the report, its tables and figures, and list the submissions."""
         from langgraft.benchmarks.mle.report import write_report  # noqa: PLC0415  ([bench])
-        from langgraft.benchmarks.mle.results import list_submissions  # noqa: PLC0415
+        from langgraft.benchmarks.mle.session import list_submissions  # noqa: PLC0415
 
         if isinstance(log, PlanLog):
             list_submissions(log, out)

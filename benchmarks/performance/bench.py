@@ -34,6 +34,11 @@ from langgraft.benchmarks.performance.dense_search import (
     filtered_over_chroma,
     write_over_chroma,
 )
+from langgraft.benchmarks.performance.environments import (
+    first_instruction_over_floor,
+    fresh_over_floor,
+    imports_in_kernel_over_exec,
+)
 from langgraft.benchmarks.performance.lexical_search import (
     bank,
     changing_over_bm25s,
@@ -53,11 +58,6 @@ from langgraft.benchmarks.performance.react_agent import (
     overhead_per_item,
     turn_cost,
     turn_times,
-)
-from langgraft.benchmarks.performance.sandboxes import (
-    first_instruction_over_floor,
-    fresh_over_floor,
-    imports_in_kernel_over_exec,
 )
 from langgraft.benchmarks.performance.searching import Row, Section, sections
 from langgraft.benchmarks.performance.timing import Compared, Times, alone
@@ -381,7 +381,7 @@ def _alfworld(_: Setting) -> Iterator[Sequence[Section]]:
         "Loads, resets and steps of a generated game of each family, in turns; a call of each.",
     )
     try:
-        from langgraft.benchmarks.performance.alfworld import (  # noqa: PLC0415  (an extra)
+        from langgraft.benchmarks.performance.environments import (  # noqa: PLC0415  (an extra)
             engine_times,
             generated_games,
         )

@@ -1,7 +1,6 @@
 """What reports of studies are made of, whatever is studied: verified logs in, pages out.
 
-tables     tables of documented columns, as CSV
-columns    the columns of metrics, spreads, contrasts and gates
+tables     tables of documented columns, as CSV; the columns of metrics, spreads, contrasts and gates
 words      numbers, intervals, p values and lists in words
 findings   what a comparison shows in words, and the gates that any comparison has
 drawing    one style for figures; bars, bands, panels, legends, and the forest of a comparison

@@ -22,7 +22,7 @@ from pydantic import Field
 from langgraft._core.canonical import JSON, text_digest
 from langgraft.benchmarks.harness.replies import SIMULATED_FINGERPRINT
 from langgraft.memory.recall import count_tokens_approximately
-from langgraft.nodes.node import SAMPLE
+from langgraft.nodes.dialogue import SAMPLE
 
 
 @dataclass(frozen=True, slots=True)

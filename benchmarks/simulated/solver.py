@@ -23,7 +23,7 @@ from langgraft._core.arguments import Settings
 from langgraft._core.canonical import seeded_fraction, text_digest
 from langgraft.benchmarks.simulated.chat import AtALoss, Sampling, SimulatedChatModel
 from langgraft.benchmarks.simulated.judging import judging_reply
-from langgraft.benchmarks.simulated.stances import parts_of, stances
+from langgraft.benchmarks.simulated.notes import parts_of, stances
 from langgraft.memory.model import BLOCK_END, BLOCK_START
 
 MODEL_NAME = "simulated-solver"

@@ -21,7 +21,7 @@ that moments are numbers               compares them with days, as text
 A recalled note is heeded where it shows how, for the table or column that it names first, or for all
 where it names none: in prose (`divide it by 100`, `leave out deleted rows`, `'T' stands for 'shipped'`), or
 as the query of an attempt that succeeded; of one that failed only what was said of it is read. What a
-note advises against is not done (`langgraft.benchmarks.simulated.stances`); where notes disagree the first
+note advises against is not done (`langgraft.benchmarks.simulated.notes`); where notes disagree the first
 wins, and a wrong one is obeyed. Above temperature 0 it slips in `slips` of the questions: it
 misspells a table, or forgets which rows were asked for. Slips are drawn by seed and question, whatever notes say.
 """
@@ -37,8 +37,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import seeded_fraction
 from langgraft.benchmarks.simulated.chat import AtALoss, Sampling, SimulatedChatModel
-from langgraft.benchmarks.simulated.notes import split_notes
-from langgraft.benchmarks.simulated.stances import stances
+from langgraft.benchmarks.simulated.notes import split_notes, stances
 from langgraft.memory.model import BLOCK_END, BLOCK_START, strip_block
 
 _BLOCK: Final = re.compile(rf"{re.escape(BLOCK_START)}(.*?){re.escape(BLOCK_END)}", re.DOTALL)

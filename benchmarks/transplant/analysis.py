@@ -46,14 +46,15 @@ from langgraft.benchmarks.comparison.verdicts import (
 from langgraft.benchmarks.harness.progress import Spent, spending
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.reporting.findings import Registration, registration
-from langgraft.benchmarks.transplant.cells import (
+from langgraft.benchmarks.transplant.gates import (
     Cell,
     Place,
+    claims_hold,
+    gates_of,
     read_admitted,
     read_cells,
     read_chosen,
 )
-from langgraft.benchmarks.transplant.gates import claims_hold, gates_of
 from langgraft.benchmarks.transplant.plan import (
     NOISE,
     NONE,

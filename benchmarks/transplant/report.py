@@ -19,17 +19,19 @@ from pydantic import BaseModel
 from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.harness.study import PlanLogReader, Report, is_simulated
 from langgraft.benchmarks.published import Finding
-from langgraft.benchmarks.reporting.columns import (
+from langgraft.benchmarks.reporting.findings import gate_findings
+from langgraft.benchmarks.reporting.pages import check_extra, environment, write_folder
+from langgraft.benchmarks.reporting.tables import (
     COLUMNS,
     PARTS,
+    Meanings,
+    Number,
+    Table,
     gate_table,
     percent,
     registered_tables,
     spending_tables,
 )
-from langgraft.benchmarks.reporting.findings import gate_findings
-from langgraft.benchmarks.reporting.pages import check_extra, environment, write_folder
-from langgraft.benchmarks.reporting.tables import Meanings, Number, Table
 from langgraft.benchmarks.reporting.words import (
     detectable,
     flat,
@@ -45,7 +47,7 @@ from langgraft.benchmarks.transplant.analysis import (
     Registered,
     analyze,
 )
-from langgraft.benchmarks.transplant.cells import Cell
+from langgraft.benchmarks.transplant.gates import Cell
 from langgraft.benchmarks.transplant.plan import DISCORDANCE, TransplantPlan
 
 _FILE: Final = "memory-transplants.yaml"

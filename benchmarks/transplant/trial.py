@@ -35,7 +35,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.memory.stores.programs import Program as BankProgram
 from langgraft.memory.transplanting import Transplant, copy_of, transplant_items
-from langgraft.nodes.node import Node
+from langgraft.nodes.dialogue import Node
 from langgraft.nodes.state import AgentInput
 
 NONE: Final = "none"

@@ -16,8 +16,7 @@ from langgraft._core.arguments import check_whole, did_you_mean
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft._core.lazy import require
-from langgraft.environments.babyai.options import Options, Plan, options_in
-from langgraft.environments.babyai.scene import describe, look
+from langgraft.environments.babyai.scene import Options, Plan, describe, look, options_in
 from langgraft.environments.babyai.tasks import instance_of, parse_task_id, task_of, tasks_of
 from langgraft.environments.text import Reset, TextTask, Transition
 

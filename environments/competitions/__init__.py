@@ -9,8 +9,7 @@
     check_submission("submission.csv", competition).reasons    # what an agent may know
     grade_submission("submission.csv", competition).gold_medal  # what it may not
 
-competition   one competition: texts, folders, metric, board
-medals        the medal rule
+competition   one competition: texts, folders, metric, board; the medal rule
 layout        a folder in MLE-bench's layout, read and checked
 registry      finds competitions: those that ship, MLE-bench's (an installed one's, and the 22 lite
               ones without it), a folder of one's own
@@ -19,8 +18,8 @@ archives      unpacks archives among the data, once: what agents find
 submissions   whether a submission is valid, by the sample submission alone
 graders       metrics as grade functions
 grading       a grade, and the report as `mlebench grade` writes it
-attempts      what came of a program for a competition, as an agent is told; whether it asks for source data
-reported      the metric that a program says it reached
+attempts      what came of a program for a competition, as an agent is told; the metric that it says it reached;
+              whether it asks for source data
 preview       what a prompt says of the data
 shipped/      competitions made from data inside well-known packages
 
@@ -43,11 +42,17 @@ if TYPE_CHECKING:
         told,
     )
     from langgraft.environments.competitions.competition import (
+        Board,
         Competition,
         GradeFunction,
         Grader,
+        Medal,
         MetricGroup,
         Modality,
+        Thresholds,
+        above_median,
+        medal,
+        rank,
     )
     from langgraft.environments.competitions.graders import InvalidSubmissionError
     from langgraft.environments.competitions.grading import (
@@ -55,14 +60,6 @@ if TYPE_CHECKING:
         GradingReport,
         grade_jsonl,
         grade_submission,
-    )
-    from langgraft.environments.competitions.medals import (
-        Board,
-        Medal,
-        Thresholds,
-        above_median,
-        medal,
-        rank,
     )
     from langgraft.environments.competitions.preparing import prepare_competition
     from langgraft.environments.competitions.registry import Registry
@@ -102,10 +99,21 @@ __all__ = [
 _MODULES = {
     "archives": ("Unpacked", "unpack_archives"),
     "attempts": ("Attempt", "aattempt", "attempt", "input_files", "told"),
-    "competition": ("Competition", "GradeFunction", "Grader", "MetricGroup", "Modality"),
+    "competition": (
+        "Competition",
+        "GradeFunction",
+        "Grader",
+        "MetricGroup",
+        "Modality",
+        "Board",
+        "Medal",
+        "Thresholds",
+        "above_median",
+        "medal",
+        "rank",
+    ),
     "graders": ("InvalidSubmissionError",),
     "grading": ("CompetitionReport", "GradingReport", "grade_jsonl", "grade_submission"),
-    "medals": ("Board", "Medal", "Thresholds", "above_median", "medal", "rank"),
     "preparing": ("prepare_competition",),
     "registry": ("Registry",),
     "submissions": ("Validity", "check_submission"),

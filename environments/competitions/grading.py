@@ -14,8 +14,13 @@ from pydantic import BaseModel, ConfigDict
 
 from langgraft._core.effects import Clock, SystemClock
 from langgraft._core.errors import CompetitionError, MissingExtraError
-from langgraft.environments.competitions.competition import Competition, refuse_others
-from langgraft.environments.competitions.medals import above_median, medal, rounded
+from langgraft.environments.competitions.competition import (
+    Competition,
+    above_median,
+    medal,
+    refuse_others,
+    rounded,
+)
 from langgraft.environments.competitions.preparing import not_prepared
 from langgraft.environments.competitions.registry import Registry
 from langgraft.environments.competitions.submissions import (

@@ -32,13 +32,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from langgraft._core.errors import CompetitionError, MissingExtraError
 from langgraft._core.untrusted import load_yaml, parse_program
 from langgraft.environments.competitions.competition import (
+    Board,
     Competition,
     Grader,
     MetricGroup,
     Modality,
     Values,
 )
-from langgraft.environments.competitions.medals import Board
 
 CONFIG: Final = "config.yaml"
 DESCRIPTION: Final = "description.md"

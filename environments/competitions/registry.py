@@ -25,11 +25,13 @@ from langgraft._core.errors import CompetitionError
 from langgraft._core.files import user_cache_dir
 from langgraft.environments.competitions import graders
 from langgraft.environments.competitions.competition import (
+    Board,
     Checksums,
     Competition,
     Grader,
     MetricGroup,
     Modality,
+    Thresholds,
     Values,
 )
 from langgraft.environments.competitions.layout import (
@@ -41,7 +43,6 @@ from langgraft.environments.competitions.layout import (
     read_scores,
     read_text,
 )
-from langgraft.environments.competitions.medals import Board, Thresholds
 
 _FILE: Final = Path(__file__).with_name("lite.json")
 

@@ -7,8 +7,7 @@
         with sandbox.kernel(preload=["pandas"]) as kernel:
             print(kernel.execute("pandas.__version__").stdout)
 
-    programs    what runs, what it may use, and what came of it
-    sandbox     the `Sandbox` and `Kernel` protocols
+    sandbox     what runs, what it may use, what came of it; the `Sandbox` and `Kernel` protocols
     docker/     `DockerSandbox`: a fresh hardened container for each program
     subprocess  `SubprocessSandbox`: isolates nothing; only by its name
     cached      `CachedSandbox`: over another, runs each program once
@@ -30,17 +29,18 @@ if TYPE_CHECKING:
     from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
     from langgraft.environments.sandboxes.cached import CachedSandbox
     from langgraft.environments.sandboxes.docker import DockerSandbox
-    from langgraft.environments.sandboxes.programs import (
+    from langgraft.environments.sandboxes.requests import write_files
+    from langgraft.environments.sandboxes.sandbox import (
         Command,
         ExecutionResult,
         Frame,
         Job,
+        Kernel,
         Limits,
         ProgramError,
         PythonProgram,
+        Sandbox,
     )
-    from langgraft.environments.sandboxes.requests import write_files
-    from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
     from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 
 __all__ = [
@@ -64,11 +64,12 @@ __all__ = [
 _MODULES = {
     "cached": ("CachedSandbox",),
     "docker": ("DockerSandbox",),
-    "programs": (
+    "sandbox": (
         *("Command", "ExecutionResult", "Frame", "Job", "Limits", "ProgramError", "PythonProgram"),
+        "Kernel",
+        "Sandbox",
     ),
     "requests": ("write_files",),
-    "sandbox": ("Kernel", "Sandbox"),
     "subprocess": ("SubprocessSandbox",),
 }
 __getattr__, __dir__ = lazy_exports(

@@ -16,16 +16,17 @@ from typing_extensions import override
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft._core.sqlite_file import Layout, SQLiteFile
-from langgraft.environments.sandboxes.programs import (
+from langgraft.environments.sandboxes.requests import check_types
+from langgraft.environments.sandboxes.sandbox import (
     ExecutionResult,
     Frame,
     Job,
+    Kernel,
     Program,
     ProgramError,
     PythonProgram,
+    Sandbox,
 )
-from langgraft.environments.sandboxes.requests import check_types
-from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 
 LAYOUT: Final = 2
 """Part of every key and of the file: raise it when kept results can no longer be trusted."""

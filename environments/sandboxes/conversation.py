@@ -19,14 +19,14 @@ from langgraft.environments.sandboxes.places import (
     parse_json,
     receive_frame,
 )
-from langgraft.environments.sandboxes.programs import (
+from langgraft.environments.sandboxes.requests import OutgoingFile, RunRequest, check_name
+from langgraft.environments.sandboxes.sandbox import (
     ExecutionResult,
     Frame,
     Limits,
     ProgramError,
     Stopped,
 )
-from langgraft.environments.sandboxes.requests import OutgoingFile, RunRequest, check_name
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from langgraft.environments.sandboxes.inside.frames import (
     unpack_header,
     unpack_json,
 )
-from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.sandbox import Limits
 
 
 class ChannelClosedError(Exception):
@@ -124,7 +124,7 @@ def parse_json(payload: bytes) -> dict[str, object]:
 _INSIDE: Final = "langgraft.environments.sandboxes.inside"
 
 _SUPERVISOR: Final = (
-    *("frames", "channels", "sealing", "processes", "watching", "running", "files", "supervisor"),
+    *("frames", "sealing", "processes", "watching", "running", "files", "supervisor"),
 )
 """Its files, in the order in which they are joined: each names what those before it define."""
 

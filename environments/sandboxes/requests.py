@@ -8,7 +8,7 @@ from typing import Final
 
 from langgraft._core.errors import InputError
 from langgraft.environments.sandboxes.inside.files import MAX_NAME, Putting, split_name
-from langgraft.environments.sandboxes.programs import Command, Job, Limits, PythonProgram
+from langgraft.environments.sandboxes.sandbox import Command, Job, Limits, PythonProgram
 
 _MAX_SEED: Final = (1 << 32) - 1
 

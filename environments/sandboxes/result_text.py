@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from langgraft.environments.sandboxes.programs import (
+from langgraft.environments.sandboxes.sandbox import (
     MIB,
     OUTPUT_HEAD,
     OUTPUT_TAIL,

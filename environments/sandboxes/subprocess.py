@@ -32,8 +32,8 @@ from langgraft.environments.sandboxes.places import (
     greet,
     supervisor_command,
 )
-from langgraft.environments.sandboxes.programs import ExecutionResult, Limits, ProgramError
 from langgraft.environments.sandboxes.requests import check_name
+from langgraft.environments.sandboxes.sandbox import ExecutionResult, Limits, ProgramError
 from langgraft.environments.sandboxes.supervised import SupervisedSandbox
 
 _ENDING_SECONDS: Final = 20.0

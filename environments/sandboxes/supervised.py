@@ -16,7 +16,6 @@ from langgraft._core.effects import run_in_thread
 from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
 from langgraft.environments.sandboxes.conversation import Collected, Conversation, OverdueError
 from langgraft.environments.sandboxes.places import ChannelClosedError, Death, Place, ProtocolError
-from langgraft.environments.sandboxes.programs import Command, ExecutionResult, Job, Limits
 from langgraft.environments.sandboxes.requests import (
     check_files,
     check_patterns,
@@ -27,7 +26,15 @@ from langgraft.environments.sandboxes.requests import (
     prepare,
     prepare_command,
 )
-from langgraft.environments.sandboxes.sandbox import Closing, Kernel, Sandbox
+from langgraft.environments.sandboxes.sandbox import (
+    Closing,
+    Command,
+    ExecutionResult,
+    Job,
+    Kernel,
+    Limits,
+    Sandbox,
+)
 
 T = TypeVar("T")
 

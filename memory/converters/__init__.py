@@ -1,10 +1,9 @@
 """Converters: memory that other systems wrote, as items of ours.
 
-foreign     files of other systems, read and written, with a report of what was lost
+foreign     files of other systems, read and written, with a report of what was lost; ReMe's field maps
 field_map   any file of one JSON object a line, by which field of an item comes from where
-reme        the field maps of ReMe's memory libraries and vector stores
 systems     langmem, mem0, Letta and ReasoningBank, as tables that `forms` reads and writes by
-markdown    AGENTS.md, MEMORY.md and the like
+forms       what reads and writes by a table; AGENTS.md, MEMORY.md and the like
 """
 
 from typing import TYPE_CHECKING
@@ -15,13 +14,14 @@ if TYPE_CHECKING:
     from langgraft.memory.converters.field_map import FieldMap, FieldSource, convert_jsonl
     from langgraft.memory.converters.foreign import (
         FORMS,
+        REME,
+        REME_FORMS,
         Converted,
         Loss,
         detect_form,
         read_foreign,
         write_foreign,
     )
-    from langgraft.memory.converters.reme import REME, REME_FORMS
 
 __all__ = [
     "FORMS",
@@ -47,7 +47,7 @@ __getattr__, __dir__ = lazy_exports(
             ("FORMS", "Converted", "Loss", "detect_form", "read_foreign", "write_foreign"),
             "langgraft.memory.converters.foreign",
         ),
-        "REME": "langgraft.memory.converters.reme",
-        "REME_FORMS": "langgraft.memory.converters.reme",
+        "REME": "langgraft.memory.converters.foreign",
+        "REME_FORMS": "langgraft.memory.converters.foreign",
     },
 )

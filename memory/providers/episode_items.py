@@ -24,6 +24,7 @@ they settle (`MemoryProvider._settle`).
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Final, TypeVar, cast
 
 from langgraph.store.base import GetOp, Item
@@ -45,7 +46,6 @@ from langgraft.memory.model import (
     Scalar,
     SetState,
     Step,
-    render_trajectory,
 )
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import item_of
@@ -100,6 +100,27 @@ def trajectory_of(
         text = excerpt(text, characters - len(f"Task: {task}\n"))
     text = f"Task: {task}\n{text}"
     return _item(episode, "trajectory", text, "operational", order_index, key=key)
+
+
+def render_trajectory(steps: Sequence[Step], *, result: Result) -> str:
+    """Write a trajectory as text: each thought, action and observation on lines of its own.
+
+    Parts that hold nothing leave no line. Of a malformed reply only what was said to it is shown,
+    and of several in a row to the last: a trajectory is read by models, who do as they are shown.
+    """
+    lines: list[str] = []
+    for step, following in zip_longest(steps, steps[1:]):
+        if step.malformed and following is not None and following.malformed:
+            continue
+        parts = {
+            "Thought": "" if step.malformed else step.thought,
+            "Action": step.action,
+            "Observation": step.observation,
+        }
+        lines += [f"{name}: {text}" for name, text in parts.items() if text]
+    if result:
+        lines.append(f"Result: {result}")
+    return "\n".join(lines)
 
 
 def excerpt(text: str, characters: int) -> str:

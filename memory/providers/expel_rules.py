@@ -27,11 +27,16 @@ from langgraft.memory.model import (
     Question,
     Remove,
     Verdict,
-    render_trajectory,
 )
 from langgraft.memory.provenance import with_sources
 from langgraft.memory.provider import with_feedback
-from langgraft.memory.providers.episode_items import authors, excerpt, render_lesson, render_note
+from langgraft.memory.providers.episode_items import (
+    authors,
+    excerpt,
+    render_lesson,
+    render_note,
+    render_trajectory,
+)
 from langgraft.memory.recall import Filter, made_of
 from langgraft.memory.sources import FEEDBACK
 

@@ -29,9 +29,10 @@ from langgraft.memory.rankers.base import (
     Ties,
     check_ties,
 )
-from langgraft.memory.rankers.columns import END, Columns
 from langgraft.memory.rankers.documents import (
+    END,
     SLACK,
+    Columns,
     Documents,
     Floats,
     Growing,

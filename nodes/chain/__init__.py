@@ -3,7 +3,6 @@
 tools            what a model is offered, and what its reply asks for
 visible_history  the log as turns, what the agent sees of them, and what is left out for room
 deps             what its nodes depend on: prompts, and the history as messages for a model
-step             its nodes `think` and `act`
-perform          what its actions do in the workspace
+step             its nodes `think` and `act`, and what its actions do in the workspace
 stuck            whether it goes in circles, and the node `watch`
 """

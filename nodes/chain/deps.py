@@ -39,8 +39,7 @@ from langgraft.nodes.prompts import PromptSet, prompt_field
 from langgraft.nodes.replies import encodable, in_turns
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import estimated_tokens
-from langgraft.nodes.workbench.log import INVALID, MESSAGE, Event
-from langgraft.nodes.workbench.state import RunState
+from langgraft.nodes.workbench.log import INVALID, MESSAGE, Event, RunState
 
 _NOTHING: Final = "(nothing)"
 _CALLABLE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")

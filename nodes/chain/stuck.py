@@ -25,16 +25,16 @@ from langgraft._core.arguments import checked
 from langgraft._core.canonical import canonical_json
 from langgraft.nodes.chain.deps import ChainDeps
 from langgraft.nodes.chain.visible_history import AgentTurn, turns_of
-from langgraft.nodes.node import Node, Update
+from langgraft.nodes.dialogue import Node, Update
 from langgraft.nodes.workbench.log import (
     CONDENSATION,
     MESSAGE,
     RECOVERY,
     Action,
     Event,
+    RunState,
     append_events,
 )
-from langgraft.nodes.workbench.state import RunState
 
 OnStuck: TypeAlias = Literal["stop", "recover"]
 STUCK: Final = "stuck"

@@ -15,9 +15,8 @@ from langgraft.nodes.program_text import quotable
 from langgraft.nodes.prompts import PromptSet, prompt_field
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.workbench.deps import RunDeps
-from langgraft.nodes.workbench.log import Action, EventLog, Observation
+from langgraft.nodes.workbench.log import Action, EventLog, Observation, RunState
 from langgraft.nodes.workbench.memory import recalled_in
-from langgraft.nodes.workbench.state import RunState
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ from langgraft.nodes.workbench.files import (
 )
 from langgraft.nodes.workbench.log import Action
 from langgraft.nodes.workbench.performing import KernelProgram, Performed, Performer, perform_script
-from langgraft.nodes.workbench.submit import perform_validation
+from langgraft.nodes.workbench.start import perform_validation
 
 LIST_FILES: Final = "List Files"
 COPY_FILE: Final = "Copy File"

@@ -2,13 +2,11 @@
 
 deps           what the nodes share: the search's state, and what it depends on
 journal        every program so far, as a chain of contents
-start          the beginning, and going on after a crash
+ends           the beginning, and going on after a crash; what is submitted, and the best solution as files
 policy         which programs to write next: AIDE's rules, or one's own
-uct            a policy by upper confidence bounds (AIRA's MCTS)
-evolution      a policy by generations, with merges of two programs (AIRA's)
+aira           AIRA's policies: by upper confidence bounds (MCTS), and by generations, with merges of two programs
 programs       a branch: one program (read from a reply by `langgraft.nodes.program_text`)
 memory         what memory recalls for a program and is taught of it, one program at a time
-choose         what is submitted, and the best solution as files
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +15,8 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
-    from langgraft.nodes.node import SAMPLE
+    from langgraft.nodes.dialogue import SAMPLE
+    from langgraft.nodes.search.aira import EvolutionPolicy, UCTPolicy
     from langgraft.nodes.search.deps import (
         CurrentTreePrompts,
         TreeInput,
@@ -25,12 +24,10 @@ if TYPE_CHECKING:
         TreePrompts,
         TreeState,
     )
-    from langgraft.nodes.search.evolution import EvolutionPolicy
+    from langgraft.nodes.search.ends import arestore_memory, bank_of, restore_memory
     from langgraft.nodes.search.journal import Journal, JournalNode, Search, read_search
     from langgraft.nodes.search.memory import read_best
     from langgraft.nodes.search.policy import AIDEPolicy, Expansion, Progress, SearchPolicy
-    from langgraft.nodes.search.start import arestore_memory, bank_of, restore_memory
-    from langgraft.nodes.search.uct import UCTPolicy
 
 __all__ = [
     "SAMPLE",
@@ -60,14 +57,13 @@ __all__ = [
 
 _MODULES = {
     "artifacts": ("Artifacts", "FolderArtifacts", "MemoryArtifacts"),
-    "node": ("SAMPLE",),
+    "dialogue": ("SAMPLE",),
     "search.memory": ("read_best",),
     "search.deps": ("CurrentTreePrompts", "TreeInput", "TreeOutput", "TreePrompts", "TreeState"),
     "search.journal": ("Journal", "JournalNode", "Search", "read_search"),
-    "search.evolution": ("EvolutionPolicy",),
     "search.policy": ("AIDEPolicy", "Expansion", "Progress", "SearchPolicy"),
-    "search.uct": ("UCTPolicy",),
-    "search.start": ("arestore_memory", "bank_of", "restore_memory"),
+    "search.aira": ("EvolutionPolicy", "UCTPolicy"),
+    "search.ends": ("arestore_memory", "bank_of", "restore_memory"),
 }
 __getattr__, __dir__ = lazy_exports(
     __name__,

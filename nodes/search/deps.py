@@ -15,7 +15,7 @@ from langgraft._core.arguments import checked
 from langgraft._core.texts import Prompt
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.nodes.competition_run import BOUNDS, Begun, Bounds, CompetitionDeps, Gpus
-from langgraft.nodes.node import Node, Update
+from langgraft.nodes.dialogue import Node, Update
 from langgraft.nodes.prompts import PromptSet, prompt_field
 from langgraft.nodes.search.journal import JournalNode, Search, Stage, read_search
 
@@ -76,7 +76,7 @@ class TreeOutput(TypedDict, total=False):
     submission: str
     """Reference of its submission, or empty."""
     candidates: list[dict[str, Any]]
-    """The programs looked at before submitting, as `langgraft.nodes.search.choose.Candidate`."""
+    """The programs looked at before submitting, as `langgraft.nodes.search.ends.Candidate`."""
     done: bool
 
 

@@ -37,14 +37,12 @@ from langgraft.memory.recall import Budget, RecallContext
 from langgraft.nodes.artifacts import reference_of
 from langgraft.nodes.competition_run import domain, instruction
 from langgraft.nodes.diagnose import diagnosing, execution_failure
-from langgraft.nodes.dialogue import Dialogue, Model, dialogue_node, responding
+from langgraft.nodes.dialogue import Dialogue, Model, Node, Update, dialogue_node, responding
 from langgraft.nodes.judge import answering_all, judgments_json
 from langgraft.nodes.memory import filed, provided, questions_about, recalled_parts, verified
-from langgraft.nodes.node import Node, Update
 from langgraft.nodes.program_text import with_limit
 from langgraft.nodes.reflect import distilling
 from langgraft.nodes.replies import first_sentences
-from langgraft.nodes.search.choose import candidates
 from langgraft.nodes.search.deps import (
     BranchState,
     SearchDeps,
@@ -54,6 +52,7 @@ from langgraft.nodes.search.deps import (
     spent,
     with_work,
 )
+from langgraft.nodes.search.ends import candidates
 from langgraft.nodes.search.journal import JournalNode, append_record, node_json
 
 
@@ -287,7 +286,7 @@ def remember_program_node(
 
     The journal's record holds what memory changed, so that the bank is the fold of the journal.
     A crash in between files the episode again, which changes nothing in a bank that was restored
-    from the journal (`langgraft.nodes.search.start`).
+    from the journal (`langgraft.nodes.search.ends`).
 
     Args:
         deps: What all nodes of the search depend on.

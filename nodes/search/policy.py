@@ -15,7 +15,7 @@ from langgraph.types import Send
 from langgraft._core.arguments import check_whole, checked
 from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft._core.errors import InputError, SettingsError
-from langgraft.nodes.node import Node, Update
+from langgraft.nodes.dialogue import Node, Update
 from langgraft.nodes.search.deps import BranchState, Scope, SearchDeps, TreeState, Work
 from langgraft.nodes.search.journal import Journal, JournalNode, Stage
 

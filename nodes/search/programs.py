@@ -22,10 +22,9 @@ from langgraft._core.effects import Call, Program
 from langgraft._core.texts import Prompt
 from langgraft.environments.competitions.attempts import Attempt, aattempt, attempt
 from langgraft.environments.competitions.attempts import told as attempt_text
-from langgraft.environments.sandboxes.programs import Limits, PythonProgram
+from langgraft.environments.sandboxes.sandbox import Limits, PythonProgram
 from langgraft.memory.model import By, strip_block
-from langgraft.nodes.dialogue import Dialogue, Model, dialogue_node
-from langgraft.nodes.node import Node, Update
+from langgraft.nodes.dialogue import Dialogue, Model, Node, Update, dialogue_node
 from langgraft.nodes.program_text import (
     asking_for_program,
     ended,

@@ -1,14 +1,13 @@
 """What agents that work step by step share: an event log, a live workspace, limits, memory.
 
-log                       what happens, by reference and as JSON Lines; a run as the list of its steps
-state, deps               what the graph's state holds; what all nodes depend on, and pay for models
+log                       what happens, by reference and as JSON Lines; a run as the list of its steps; the graph's state
+deps                      what all nodes depend on, and pay for models
 limits                    steps, hours, money
 sessions                  live workspaces, kept between steps, and rebuilt
 performing                what is asked of them: from an action to its observation
 files, file_tool_program  files of a workspace, and the program in the sandbox that tools run
-start                     the beginning of a run; memory where a run goes on
+start                     the beginning of a run, and its end: what is submitted, and the program that made it
 memory                    what memory is asked as an attempt begins, and taught of executions
-submit                    the end: what is submitted, and the program that made it
 """
 
 from typing import TYPE_CHECKING
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
         Event,
         EventLog,
         Observation,
+        RunInput,
+        RunOutput,
+        RunState,
         StepRecord,
         log_lines,
         read_log,
@@ -32,9 +34,8 @@ if TYPE_CHECKING:
         arestore_run_memory,
         restore_run_memory,
         run_bank,
+        solution_of,
     )
-    from langgraft.nodes.workbench.state import RunInput, RunOutput, RunState
-    from langgraft.nodes.workbench.submit import solution_of
 
 __all__ = [
     "Action",
@@ -67,14 +68,15 @@ _MODULES = {
         "Event",
         "EventLog",
         "Observation",
+        "RunInput",
+        "RunOutput",
+        "RunState",
         "StepRecord",
         "log_lines",
         "read_log",
         "steps_of",
     ),
-    "workbench.start": ("arestore_run_memory", "restore_run_memory", "run_bank"),
-    "workbench.state": ("RunInput", "RunOutput", "RunState"),
-    "workbench.submit": ("solution_of",),
+    "workbench.start": ("arestore_run_memory", "restore_run_memory", "run_bank", "solution_of"),
 }
 __getattr__, __dir__ = lazy_exports(
     __name__,

@@ -19,9 +19,8 @@ from langgraft.nodes.workbench.limits import (
     tokens_of,
     too_dear,
 )
-from langgraft.nodes.workbench.log import Action, EventLog, Observation, read_log
+from langgraft.nodes.workbench.log import Action, EventLog, Observation, RunState, Spent, read_log
 from langgraft.nodes.workbench.sessions import Workspaces
-from langgraft.nodes.workbench.state import RunState, Spent
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from typing import Final
 from langgraft._core.errors import InputError
 from langgraft.environments.competitions.attempts import INPUT
 from langgraft.environments.competitions.submissions import UnusableFileError, read_bounded
-from langgraft.environments.sandboxes.programs import Command, ExecutionResult
 from langgraft.environments.sandboxes.requests import check_name
+from langgraft.environments.sandboxes.sandbox import Command, ExecutionResult
 from langgraft.nodes.workbench.performing import KernelProgram, put_in, run_command, take_out
 
 LARGEST_TEXT: Final = 4 << 20

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 
 from langgraft._core.arguments import check_whole
 from langgraft._core.errors import SettingsError
-from langgraft.nodes.workbench.state import RunState, Spent
+from langgraft.nodes.workbench.log import RunState, Spent
 
 NOTHING_SPENT: Final = Spent(seconds=0.0, prompt_tokens=0, completion_tokens=0, dollars=0.0)
 _HOUR: Final = 3600.0

@@ -1,4 +1,4 @@
-"""What happens in a run: actions and what was observed of them, and the log of that by reference.
+"""What happened in a run, by reference and as JSON Lines; a run as the list of its steps; the state that refers to it.
 
 An event has a place in its log (`id`), a source, and, where another one brought it about, a cause:
 an observation names its action. Nothing in it differs between two runs that do the same: no
@@ -14,6 +14,9 @@ node of the graph, and what they changed in memory:
 
 `steps_of` gives a run as the list of its steps: one for each action of the agent, with all that is
 measured of it.
+
+Events, replies, programs and outputs are contents in `Artifacts`; the state holds the reference of
+the log's last record.
 """
 
 import math
@@ -22,11 +25,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter
+from typing_extensions import TypedDict
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError
 from langgraft.memory.model import MemoryDelta
 from langgraft.nodes.artifacts import Artifacts, RecordChain
+from langgraft.nodes.competition_run import Begun
 from langgraft.nodes.replies import encodable
 
 DEEPEST: Final = 32
@@ -367,3 +372,59 @@ def _observed(seen: Observation | None) -> dict[str, Any]:
 
 def _mapping(value: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
+
+
+class RunInput(TypedDict, total=False):
+    """What a run is invoked with."""
+
+    episode_id: str
+    """Unique name of the run; made up where it is not given."""
+    seed: int
+    """0 where it is not given."""
+
+
+class RunOutput(TypedDict, total=False):
+    """What a run gives back. `episode_id` names the run, and `done` says that it has ended."""
+
+    episode_id: str
+    log: str
+    """Reference of the log's last record, for `read_log`."""
+    steps: int
+    """Actions of the agent."""
+    ended: str
+    """Why it ended: `finished`, `steps`, `hours`, `dollars`, `stuck: <rule>`, `context`, `no valid
+    reply` …; empty while it goes on."""
+    metric: float | None
+    """The validation metric last reported before the submission was collected."""
+    submission: str
+    """Reference of the submission, or empty."""
+    done: bool
+
+
+class Spent(TypedDict):
+    """What a run has used so far."""
+
+    seconds: float
+    """Wall clock in model calls and executions; what a killed process had under way is not in it."""
+    prompt_tokens: int
+    completion_tokens: int
+    dollars: float
+
+
+class RunState(RunOutput, total=False):
+    """State of a run.
+
+    `seed` decides all draws of the run that has `begun`; `spent` counts against its limits.
+    """
+
+    seed: int
+    begun: Begun
+    attempt: int
+    """Attempts before this one."""
+    said: str
+    """Reference of the action that is to be done next."""
+    diagnosed: str
+    """Reference of what memory is to be taught of the last action."""
+    judged: str
+    """Reference of the answers to what memory asked about it."""
+    spent: Spent

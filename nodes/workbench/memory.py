@@ -27,10 +27,9 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, RecallContext
 from langgraft.nodes.competition_run import domain, instruction
 from langgraft.nodes.diagnose import Failure, diagnosing, execution_failure
-from langgraft.nodes.dialogue import Dialogue, Model, dialogue_node, responding
+from langgraft.nodes.dialogue import Dialogue, Model, Node, Update, dialogue_node, responding
 from langgraft.nodes.judge import answering_all, judgments_json
 from langgraft.nodes.memory import filed, provided, questions_about, recalled_parts, verified
-from langgraft.nodes.node import Node, Update
 from langgraft.nodes.replies import first_sentences
 from langgraft.nodes.tracebacks import parse_traceback
 from langgraft.nodes.workbench.deps import RunDeps, metered
@@ -41,12 +40,12 @@ from langgraft.nodes.workbench.log import (
     Action,
     EventLog,
     Observation,
+    RunState,
     append_events,
     command_of,
     recall_of,
 )
 from langgraft.nodes.workbench.performing import script_of
-from langgraft.nodes.workbench.state import RunState
 
 SIMILAR: Final = 0.5
 """Least part of their words that a program and its repair share (Jaccard)."""

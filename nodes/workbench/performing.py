@@ -15,11 +15,10 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from langgraft._core.effects import Call
 from langgraft._core.errors import InputError
-from langgraft.environments.competitions.reported import reported_metric
+from langgraft.environments.competitions.attempts import reported_metric
 from langgraft.environments.sandboxes import result_text
-from langgraft.environments.sandboxes.programs import Command, ExecutionResult, Limits
 from langgraft.environments.sandboxes.requests import check_name
-from langgraft.environments.sandboxes.sandbox import Kernel
+from langgraft.environments.sandboxes.sandbox import Command, ExecutionResult, Kernel, Limits
 from langgraft.memory.model import strip_block
 from langgraft.nodes.program_text import LONGEST_MESSAGE, raised_by, without_memory
 from langgraft.nodes.replies import encodable

@@ -26,13 +26,13 @@ from langgraft.benchmarks.ablation import Experiment, Task, ablate, preview_abla
 from langgraft.benchmarks.ablation.analysis import MemoryFound, analyze
 from langgraft.benchmarks.ablation.plan import AblationPlan, runs_of
 from langgraft.benchmarks.ablation.running import plan_of
-from langgraft.benchmarks.comparison.sequential import (
+from langgraft.benchmarks.comparison.verdicts import (
     ENOUGH,
+    MARGIN,
     GuardDecision,
     fixed_pairs,
     guard_decision,
 )
-from langgraft.benchmarks.comparison.verdicts import MARGIN
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel
 from langgraft.memory.model import BLOCK_START, MemoryDelta

@@ -12,7 +12,7 @@ from threading import Barrier
 from typing import Final
 
 from acceptance.figure import Figure, Setting, share
-from langgraft.benchmarks.performance.alfworld import engine_times, generated_games
+from langgraft.benchmarks.performance.environments import engine_times, generated_games
 from langgraft.environments.alfworld import AlfworldEnvironment
 from langgraft.environments.alfworld.engine import Engine, Frame, plan
 from langgraft.environments.alfworld.environment import open_engine

@@ -13,9 +13,8 @@ from acceptance.kill import world_at_hand
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.comparison.outcomes import Metric
 from langgraft.benchmarks.continual.analysis import Analysis, analyze
-from langgraft.benchmarks.continual.banks import Banks
 from langgraft.benchmarks.continual.cases import CasePage, case_pages
-from langgraft.benchmarks.continual.cells import PairLog
+from langgraft.benchmarks.continual.cells import Banks, PairLog
 from langgraft.benchmarks.continual.metrics import Transfer
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.study import PlanLogReader

@@ -27,8 +27,7 @@ from langgraft.benchmarks.simulated.server import serve
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes import SubprocessSandbox
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.programs import MIB, Limits
-from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.environments.sandboxes.sandbox import MIB, Limits, Sandbox
 from langgraft.graphs.chain import build_chain_agent
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.nodes.artifacts import MemoryArtifacts

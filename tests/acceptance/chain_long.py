@@ -23,7 +23,7 @@ from langgraft.environments.sandboxes import SubprocessSandbox
 from langgraft.graphs.chain import build_chain_agent
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.nodes.workbench.limits import RunLimits
-from langgraft.nodes.workbench.state import RunInput
+from langgraft.nodes.workbench.log import RunInput
 
 CONTEXT: Final = 8192
 """Tokens that the model reads, with its reply."""

@@ -25,8 +25,7 @@ from langgraft.memory.providers.coding import CodingMemory
 from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.chain.stuck import OnStuck
 from langgraft.nodes.workbench.limits import RunLimits
-from langgraft.nodes.workbench.log import RECALL, RECOVERY, Action
-from langgraft.nodes.workbench.state import RunInput
+from langgraft.nodes.workbench.log import RECALL, RECOVERY, Action, RunInput
 
 _STEPS: Final = 24
 _RECOVERIES: Final = 2

@@ -11,7 +11,7 @@ from typing import Final
 
 from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.programs import (
+from langgraft.environments.sandboxes.sandbox import (
     MIB,
     ExecutionResult,
     Job,

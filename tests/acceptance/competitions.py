@@ -14,9 +14,8 @@ from boards.traces import find_traces
 from acceptance.command import clean_environment, command_line, contents, run
 from acceptance.figure import Figure, Setting, share
 from langgraft.environments.competitions import shipped
-from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.competition import Competition, medal
 from langgraft.environments.competitions.grading import grade_submission
-from langgraft.environments.competitions.medals import medal
 from langgraft.environments.competitions.registry import Registry
 
 APART = 3.0

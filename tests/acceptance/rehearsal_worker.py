@@ -28,8 +28,7 @@ from langgraft.environments.competitions.preview import data_preview
 from langgraft.environments.competitions.registry import Registry
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.programs import MIB, Limits
-from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.environments.sandboxes.sandbox import MIB, Limits, Sandbox
 from langgraft.graphs.chain import build_chain_agent
 from langgraft.graphs.mlab import build_mlab_agent
 from langgraft.graphs.tree import build_tree_agent

@@ -27,7 +27,7 @@ from acceptance.chaos_worker import ENDINGS, Errand
 from acceptance.command import worker_environment
 from acceptance.figure import Figure, Setting, share
 from acceptance.private_engine import PrivateEngine, why_none
-from langgraft.environments.sandboxes.docker.removal import OWNER
+from langgraft.environments.sandboxes.docker.engine import OWNER
 
 STRIKES: Final = (
     ("docker kill", 2),

@@ -8,7 +8,7 @@ from contextlib import closing
 
 from acceptance.figure import Figure, Setting, share
 from langgraft._core.errors import SandboxUnavailableError
-from langgraft.benchmarks.performance.sandboxes import (
+from langgraft.benchmarks.performance.environments import (
     Paired,
     Times,
     first_instruction_over_floor,

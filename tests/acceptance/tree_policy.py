@@ -17,10 +17,9 @@ from acceptance.figure import Figure, Setting, share
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.mle.journals import read_journals
 from langgraft.environments.competitions.registry import lite_competitions
-from langgraft.nodes.search.evolution import EvolutionPolicy
+from langgraft.nodes.search.aira import EvolutionPolicy, UCTPolicy
 from langgraft.nodes.search.journal import Journal, JournalNode, Stage
 from langgraft.nodes.search.policy import AIDEPolicy, Expansion, Progress, unexplained
-from langgraft.nodes.search.uct import UCTPolicy
 
 RULES: Final = "tests/support/aide_rules.py"
 OTHER_RULES: Final = "tests/support/policy_rules.py"

@@ -29,7 +29,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding import CodingMemory, coding_preset
 from langgraft.memory.recall import RecallContext
 from langgraft.nodes.competition_run import Bounds, domain, instruction
-from langgraft.nodes.node import sample_config
+from langgraft.nodes.dialogue import sample_config
 from langgraft.nodes.program_text import read_program
 from langgraft.nodes.search.deps import TreePrompts
 from langgraft.nodes.search.journal import JournalNode, Stage

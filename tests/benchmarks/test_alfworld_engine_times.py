@@ -3,7 +3,7 @@
 import pytest
 from alfworld_cases import game_of, needs_alfworld
 
-from langgraft.benchmarks.performance.alfworld import CALLS, engine_times
+from langgraft.benchmarks.performance.environments import CALLS, engine_times
 
 
 @needs_alfworld

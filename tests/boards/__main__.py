@@ -15,7 +15,7 @@ from boards.catalog import IDS, find, prepared
 from boards.contests import Contest, Data
 from langgraft._core.errors import LanggraftError
 from langgraft.environments.competitions import shipped
-from langgraft.environments.competitions.medals import medal
+from langgraft.environments.competitions.competition import medal
 from langgraft.environments.competitions.preparing import folder_checksum, folder_checksums
 
 PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "pandas", "pillow")

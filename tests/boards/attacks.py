@@ -14,12 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boards.contests import Contest, Data, Floats
-from langgraft.environments.competitions.medals import DECIMALS
+from langgraft.environments.competitions.competition import DECIMALS
 from langgraft.environments.competitions.shipped.denoising import prepare as denoising
 from langgraft.environments.competitions.shipped.digits import prepare as digits
-from langgraft.environments.competitions.shipped.making import SHIPPED, UNIT, View, look
+from langgraft.environments.competitions.shipped.making import (
+    SHIPPED,
+    UNIT,
+    View,
+    look,
+    read_bytes,
+    read_picture,
+)
 from langgraft.environments.competitions.shipped.phrases import prepare as phrases
-from langgraft.environments.competitions.shipped.sources import read_bytes, read_picture
 from langgraft.environments.competitions.shipped.textures import prepare as textures
 from langgraft.environments.competitions.shipped.visits import prepare as visits
 from langgraft.environments.competitions.shipped.weather import prepare as weather

@@ -15,7 +15,7 @@ import numpy as np
 from boards.catalog import find, load
 from boards.contests import Contest, Data, Floats, Team
 from langgraft._core.lazy import require
-from langgraft.environments.competitions.medals import (
+from langgraft.environments.competitions.competition import (
     DECIMALS,
     Board,
     Medal,

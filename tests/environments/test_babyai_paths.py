@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft.environments.babyai.options import Routes, agentgym_routes
-from langgraft.environments.babyai.scene import AHEAD, Cell, Scene
+from langgraft.environments.babyai.scene import AHEAD, Cell, Routes, Scene, agentgym_routes
 
 SIDE = 5
 CELLS = [(x, y) for x in range(SIDE) for y in range(SIDE)]

@@ -1,7 +1,6 @@
 """What is seen, worded and offered, on scenes laid out by hand."""
 
-from langgraft.environments.babyai.options import options_in
-from langgraft.environments.babyai.scene import Cell, Scene, Thing, describe
+from langgraft.environments.babyai.scene import Cell, Scene, Thing, describe, options_in
 
 UP = 3
 

@@ -17,7 +17,7 @@ from langgraft.environments.babyai import BabyAI
 from langgraft.graphs import build_react_agent
 from langgraft.memory.providers import InsightMemory, InsightSettings, ReasoningBank, make_provider
 from langgraft.nodes import AgentInput
-from langgraft.nodes.deduplicate import KNOWN
+from langgraft.nodes.screening import KNOWN
 
 CHAIN = ["counterpart", "reflect", "validate", "deduplicate", "remember"]
 DRAWN = [

@@ -28,7 +28,7 @@ from typing_extensions import override
 from langgraft import CodingMemory
 from langgraft._core.errors import SandboxFailureError, SettingsError
 from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.sandboxes.programs import ExecutionResult, Job
+from langgraft.environments.sandboxes.sandbox import ExecutionResult, Job
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.graphs import build_tree_agent
 from langgraft.nodes.search import (

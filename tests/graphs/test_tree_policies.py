@@ -13,7 +13,7 @@ from tree_cases import BROKEN, good, mixed, programs, reply, reviewing, sandbox,
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import InputError
 from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.sandboxes.programs import ExecutionResult, Job, PythonProgram
+from langgraft.environments.sandboxes.sandbox import ExecutionResult, Job, PythonProgram
 from langgraft.graphs import build_tree_agent
 from langgraft.memory.providers import make_provider
 from langgraft.nodes.search import (

@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from tree_cases import RuleModel, good, mixed, reply, reviewing, sandbox, searched, toy, writing
 
 from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.sandboxes.programs import ExecutionResult, Job, PythonProgram
+from langgraft.environments.sandboxes.sandbox import ExecutionResult, Job, PythonProgram
 from langgraft.graphs import build_tree_agent
 from langgraft.memory.providers import make_provider
 from langgraft.nodes.search import MemoryArtifacts, read_search, restore_memory

@@ -11,17 +11,17 @@ from acceptance.chaos_worker import ENDINGS, LIMITS, Errand, ending
 from acceptance.figure import Setting
 from acceptance.sandboxes import measure_speed
 
-from langgraft.benchmarks.performance import sandboxes
-from langgraft.benchmarks.performance.sandboxes import Paired, Times
+from langgraft.benchmarks.performance import environments
+from langgraft.benchmarks.performance.environments import Paired, Times
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.programs import ExecutionResult, ProgramError
+from langgraft.environments.sandboxes.sandbox import ExecutionResult, ProgramError
 
 FINE = ExecutionResult(0, "done 499500\n", "", duration=1.0)
 
 
 # That of imports in a kernel, which takes longest, acceptance measures at reduced size too.
 @pytest.mark.parametrize(
-    "measure", [sandboxes.fresh_over_floor, sandboxes.first_instruction_over_floor]
+    "measure", [environments.fresh_over_floor, environments.first_instruction_over_floor]
 )
 def test_comparison_when_measured_then_both_sides_took_time(
     measure: Callable[..., Paired], docker_image: str
@@ -35,7 +35,7 @@ def test_comparison_when_measured_then_both_sides_took_time(
 
 def test_kernel_cells_when_measured_then_took_time(docker_image: str) -> None:
     """A cell is timed there and back."""
-    assert len(sandboxes.kernel_cells(docker_image, rounds=3).values) == 3
+    assert len(environments.kernel_cells(docker_image, rounds=3).values) == 3
 
 
 def test_times_when_written_then_tell_median_quartiles_and_number() -> None:

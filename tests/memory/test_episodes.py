@@ -20,9 +20,8 @@ from langgraft.memory.model import (
     Receipt,
     Step,
     Verdict,
-    render_trajectory,
 )
-from langgraft.memory.providers.episode_items import note_of
+from langgraft.memory.providers.episode_items import note_of, render_trajectory
 from langgraft.memory.recall import OVER_BUDGET, render_block
 
 

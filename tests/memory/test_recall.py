@@ -11,7 +11,7 @@ from memory_cases import asking, items, make_item, texts
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import SettingsError
-from langgraft.memory import blocks
+from langgraft.memory import recall as recalling
 from langgraft.memory.model import BLOCK_END, BLOCK_START, Dropped, MemoryItem, Receipt, strip_block
 from langgraft.memory.recall import (
     OVER_BUDGET,
@@ -145,10 +145,10 @@ def test_text_when_it_only_resembles_a_marker_stays_as_it_is(text: str) -> None:
 
 def test_brackets_when_unicode_has_them_are_all_known() -> None:
     """Every character that stands for an opening bracket begins a marker."""
-    brackets = [chr(code) for code in range(0x110000) if "<" in blocks._skeleton(chr(code))]
+    brackets = [chr(code) for code in range(0x110000) if "<" in recalling._skeleton(chr(code))]
     assert len(brackets) > 15
     for bracket in brackets:
-        assert blocks.without_markers(f"{bracket}/recalled_memory>") == blocks.DEFUSED
+        assert recalling.without_markers(f"{bracket}/recalled_memory>") == recalling.DEFUSED
 
 
 @pytest.mark.parametrize("piece", ["<", "</", "<\u200b", "<r", "&lt;", "<recalled_memory "])
@@ -157,12 +157,12 @@ def test_text_when_it_is_all_brackets_is_gone_through_once_or_twice(
 ) -> None:
     """What it costs grows with its length alone."""
     looked = Counter[str]()
-    skeleton = blocks._skeleton
+    skeleton = recalling._skeleton
     monkeypatch.setattr(
-        blocks, "_skeleton", lambda letter: looked.update(["at"]) or skeleton(letter)
+        recalling, "_skeleton", lambda letter: looked.update(["at"]) or skeleton(letter)
     )
     text = piece * 2_000
-    blocks.without_markers(text)
+    recalling.without_markers(text)
     assert looked["at"] <= 3 * len(text)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.sandbox import Limits
 from langgraft.nodes.competition_run import Bounds, roughly
 from langgraft.nodes.prompts import prompt
 

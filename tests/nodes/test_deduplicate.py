@@ -12,7 +12,7 @@ from langgraft._core.errors import SettingsError
 from langgraft.memory.model import Lesson
 from langgraft.memory.providers import InsightMemory, InsightSettings, SimpleRAG
 from langgraft.nodes import deduplicate_node
-from langgraft.nodes.deduplicate import ALIKE, CANDIDATES, KNOWN, SAID_TWICE, repetitions
+from langgraft.nodes.screening import ALIKE, CANDIDATES, KNOWN, SAID_TWICE, repetitions
 from langgraft.nodes.state import AgentState
 
 DOORS = "you have to open a door"

@@ -11,8 +11,8 @@ from toy_world import RuleModel
 
 from langgraft._core.texts import Prompt
 from langgraft.nodes.dialogue import NO_MODEL
+from langgraft.nodes.screening import LONGEST, MIN_SCORE, validate_by_rules, validate_node
 from langgraft.nodes.state import AgentState
-from langgraft.nodes.validate import LONGEST, MIN_SCORE, validate_by_rules, validate_node
 
 TEXTS = ["Walk until the corridor ends.", "Never fall into the pit.", "Count every step you take."]
 LESSONS = [{"text": text, "when_to_use": f"w{i}", "by": "model"} for i, text in enumerate(TEXTS)]

@@ -15,12 +15,11 @@ from pydantic import Field
 
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preview import data_preview
-from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.sandbox import Limits
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.nodes.artifacts import Artifacts, MemoryArtifacts
 from langgraft.nodes.chain.deps import ChainDeps, ChainPrompts, Instructions
-from langgraft.nodes.chain.perform import CHANGING, performer
-from langgraft.nodes.chain.step import think_node
+from langgraft.nodes.chain.step import CHANGING, performer, think_node
 from langgraft.nodes.chain.tools import tool_schemas
 from langgraft.nodes.mlab.deps import MLABDeps, MLABPrompts
 from langgraft.nodes.mlab.step import think_node as mlab_think_node

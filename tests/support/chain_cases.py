@@ -18,7 +18,7 @@ from typing_extensions import override
 from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs.chain import build_chain_agent
 from langgraft.nodes.artifacts import FolderArtifacts, MemoryArtifacts
-from langgraft.nodes.node import SAMPLE
+from langgraft.nodes.dialogue import SAMPLE
 from langgraft.nodes.workbench.limits import RunLimits, estimated_tokens
 from langgraft.nodes.workbench.log import (
     MESSAGE,

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from langgraft.environments.sandboxes.programs import ExecutionResult, Job, Limits
-from langgraft.environments.sandboxes.sandbox import Closing, Kernel
+from langgraft.environments.sandboxes.sandbox import Closing, ExecutionResult, Job, Kernel, Limits
 
 
 def number(job: Job, count: int) -> ExecutionResult:

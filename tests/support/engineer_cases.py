@@ -13,8 +13,8 @@ from langgraft.benchmarks.simulated import SimulatedEngineer
 from langgraft.environments.competitions.competition import Competition
 from langgraft.memory.recall import render_block
 from langgraft.nodes.chain.tools import tool_schemas
+from langgraft.nodes.dialogue import SAMPLE
 from langgraft.nodes.mlab.tools import Reply, described_tools, read_reply
-from langgraft.nodes.node import SAMPLE
 from langgraft.nodes.prompts import prompt
 
 LOOKED = ("run_bash", {"command": "ls input/"}, "Look.", "train.csv")

@@ -10,9 +10,16 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs.mlab import build_mlab_agent
 from langgraft.nodes.artifacts import Artifacts, MemoryArtifacts
 from langgraft.nodes.mlab.tools import CHANGING, performer
-from langgraft.nodes.workbench.log import Action, EventLog, Observation, append_events, read_log
+from langgraft.nodes.workbench.log import (
+    Action,
+    EventLog,
+    Observation,
+    RunInput,
+    RunOutput,
+    append_events,
+    read_log,
+)
 from langgraft.nodes.workbench.sessions import Workspaces
-from langgraft.nodes.workbench.state import RunInput, RunOutput
 
 INPUT: RunInput = {"episode_id": "run"}
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from gullible import GullibleModel
 from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.store.memory import InMemoryStore
 
-from langgraft.benchmarks.simulated.gullible import GullibleModel
 from langgraft.memory import (
     Episode,
     ErrorRecord,

@@ -1,6 +1,6 @@
 """The rules of UCT and of evolution, stated a second time, and journals to try them on.
 
-Nothing here shares code or approach with `langgraft.nodes.search.uct` and `.evolution`. A journal is
+Nothing here shares code or approach with `langgraft.nodes.search.aira` and `.evolution`. A journal is
 a table of rows; what is above a program is asked of the table each time; UCT is a contest of all
 programs that may be improved, in rounds, and nobody descends; evolution counts individuals by
 following repairs back. Everything is counted anew at every question.

@@ -19,8 +19,14 @@ from pathlib import Path
 import pytest
 
 from langgraft._core.errors import InputError, SandboxFailureError
-from langgraft.environments.sandboxes.programs import Command, ExecutionResult, Job, PythonProgram
-from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
+from langgraft.environments.sandboxes.sandbox import (
+    Command,
+    ExecutionResult,
+    Job,
+    Kernel,
+    PythonProgram,
+    Sandbox,
+)
 from langgraft.environments.sandboxes.supervised import SupervisedKernel, SupervisedSandbox
 
 DAEMON = """

@@ -14,7 +14,7 @@ from langgraft.environments.competitions.preview import data_preview
 from langgraft.environments.sandboxes import DockerSandbox, Job, Limits, PythonProgram
 from langgraft.memory.recall import render_block
 from langgraft.nodes.competition_run import Bounds
-from langgraft.nodes.node import SAMPLE
+from langgraft.nodes.dialogue import SAMPLE
 from langgraft.nodes.prompts import prompt
 
 PACKAGES = "lightgbm, matplotlib, numpy, pandas, pillow, scikit-learn, scipy, xgboost"

@@ -20,7 +20,7 @@ from langgraft.environments.sandboxes.inside.frames import (
     take_frame,
 )
 from langgraft.environments.sandboxes.places import Channel, Death, Place
-from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.sandbox import Limits
 from langgraft.environments.sandboxes.subprocess import SocketChannel
 from langgraft.environments.sandboxes.supervised import SupervisedSandbox
 

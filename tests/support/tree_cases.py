@@ -15,12 +15,11 @@ from pydantic import Field, PrivateAttr
 from typing_extensions import override
 
 from langgraft._core.canonical import seeded_fraction
-from langgraft.environments.competitions.competition import Competition, Grader
-from langgraft.environments.competitions.medals import Board, Thresholds
+from langgraft.environments.competitions.competition import Board, Competition, Grader, Thresholds
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.graphs.tree import build_tree_agent
 from langgraft.nodes.artifacts import MemoryArtifacts
-from langgraft.nodes.node import SAMPLE
+from langgraft.nodes.dialogue import SAMPLE
 from langgraft.nodes.search.deps import TreeInput
 from langgraft.nodes.search.journal import Search, read_search
 

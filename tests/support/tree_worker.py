@@ -30,12 +30,12 @@ from langgraft._core.canonical import canonical_json
 from langgraft.graphs.tree import build_tree_agent
 from langgraft.memory.providers import make_provider
 from langgraft.nodes.artifacts import FolderArtifacts
+from langgraft.nodes.search.aira import EvolutionPolicy
 from langgraft.nodes.search.deps import TreeInput
-from langgraft.nodes.search.evolution import EvolutionPolicy
+from langgraft.nodes.search.ends import restore_memory
 from langgraft.nodes.search.journal import node_json, read_search
 from langgraft.nodes.search.memory import read_best
 from langgraft.nodes.search.policy import SearchPolicy
-from langgraft.nodes.search.start import restore_memory
 
 STEPS = 10
 THREAD: RunnableConfig = {"configurable": {"thread_id": "t"}}

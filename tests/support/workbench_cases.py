@@ -20,7 +20,7 @@ from langgraft.nodes.workbench.performing import (
     read_file,
 )
 from langgraft.nodes.workbench.sessions import Workspaces
-from langgraft.nodes.workbench.submit import perform_validation
+from langgraft.nodes.workbench.start import perform_validation
 
 CHANGING = frozenset({"run_bash", "run_python"})
 

@@ -38,15 +38,15 @@ from langgraft.benchmarks.continual.tables import FIRST, first_fields
 from langgraft.benchmarks.harness.progress import Spent
 from langgraft.benchmarks.harness.study import Report
 from langgraft.benchmarks.published import ROLES, STUDY_1, Role, continual_memory
-from langgraft.benchmarks.reporting.columns import (
+from langgraft.benchmarks.reporting.findings import Registration
+from langgraft.benchmarks.reporting.pages import check_extra, environment, trusted, write_folder
+from langgraft.benchmarks.reporting.tables import (
+    Table,
     metric,
     percent,
     registered_tables,
     spending_tables,
 )
-from langgraft.benchmarks.reporting.findings import Registration
-from langgraft.benchmarks.reporting.pages import check_extra, environment, trusted, write_folder
-from langgraft.benchmarks.reporting.tables import Table
 from langgraft.benchmarks.reporting.words import (
     change,
     listing,

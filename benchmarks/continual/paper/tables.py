@@ -25,8 +25,7 @@ from langgraft.benchmarks.published import (
     Task,
     continual_memory,
 )
-from langgraft.benchmarks.reporting.columns import SPREAD, metric
-from langgraft.benchmarks.reporting.tables import Field, Number, Table
+from langgraft.benchmarks.reporting.tables import SPREAD, Field, Number, Table, metric
 from langgraft.memory.providers import provider_settings
 
 Kind: TypeAlias = Literal["metric", "change", "spread", "share", "count"]

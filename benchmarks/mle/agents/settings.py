@@ -226,9 +226,8 @@ class TreeSettings(AgentSettings):
         Raises:
             SettingsError: It has no such setting, or a setting is out of its range.
         """
-        from langgraft.nodes.search.evolution import EvolutionPolicy  # noqa: PLC0415
+        from langgraft.nodes.search.aira import EvolutionPolicy, UCTPolicy  # noqa: PLC0415
         from langgraft.nodes.search.policy import AIDEPolicy  # noqa: PLC0415
-        from langgraft.nodes.search.uct import UCTPolicy  # noqa: PLC0415
 
         given: dict[str, Any] = dict(self.policy.model_extra or {})
         made: type[AIDEPolicy | UCTPolicy | EvolutionPolicy] = {

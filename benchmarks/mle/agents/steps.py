@@ -57,8 +57,7 @@ from langgraft.nodes.workbench.log import (
     steps_of,
 )
 from langgraft.nodes.workbench.memory import memory_needs
-from langgraft.nodes.workbench.start import arestore_run_memory, run_bank
-from langgraft.nodes.workbench.submit import EVENTS, solution_of
+from langgraft.nodes.workbench.start import EVENTS, arestore_run_memory, run_bank, solution_of
 
 STEPS: Final = "steps.json"
 

@@ -25,10 +25,9 @@ from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, T
 from langgraft.graphs.tree import build_tree_agent, tree_memory_needs
 from langgraft.memory.model import BankContent
 from langgraft.memory.provider import MemoryProvider
-from langgraft.nodes.search.choose import FRESH_SPLITS
 from langgraft.nodes.search.deps import CurrentTreePrompts, TreePrompts
+from langgraft.nodes.search.ends import FRESH_SPLITS, arestore_memory, bank_of
 from langgraft.nodes.search.journal import Journal, JournalNode, node_json, read_search
-from langgraft.nodes.search.start import arestore_memory, bank_of
 
 JOURNAL: Final = "journal.json"
 TREE: Final = "tree.html"

@@ -17,11 +17,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
-from langgraft.benchmarks.mle.behaviour.programs import (
-    effective_number,
-    operators,
-    package_imports,
-)
 from langgraft.benchmarks.mle.behaviour.runs import (
     EARLY,
     EXHAUSTED,
@@ -30,8 +25,11 @@ from langgraft.benchmarks.mle.behaviour.runs import (
     RunBehavior,
     Share,
     Trial,
+    effective_number,
     first_where,
     measure_trials,
+    operators,
+    package_imports,
     plain_class,
 )
 from langgraft.benchmarks.reporting.words import visible

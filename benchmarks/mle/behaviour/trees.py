@@ -7,27 +7,25 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-from langgraft.benchmarks.mle.behaviour.programs import (
-    CountUses,
-    effective_number,
-    jaccard_distance,
-    names_among,
-    operators,
-    package_imports,
-    tokens,
-)
 from langgraft.benchmarks.mle.behaviour.runs import (
     EARLY,
     EXHAUSTED,
     RESOURCE,
     TIMEOUT,
+    CountUses,
     RunBehavior,
     Share,
     Trial,
+    effective_number,
     first_where,
+    jaccard_distance,
     measure_trials,
+    names_among,
     once,
+    operators,
+    package_imports,
     plain_class,
+    tokens,
 )
 from langgraft.nodes.search.journal import Journal, JournalNode
 

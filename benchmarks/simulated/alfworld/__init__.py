@@ -3,11 +3,11 @@
 What it can do, what it does not know, and what memory does to it is written down in
 `docs/simulated-models.md`, and was fixed before a study was run. It reads messages only.
 
-observations, scene   what it reads: goals, what it sees, an episode, attempts written out
-advice                what notes say to do, or not to do
-habits                its declared ignorance: weights by which it acts where nothing is said
-play                  what it does next
-model                 the chat model; what it makes of finished attempts, and in which words
+habits   what it reads of goals and of what it sees; its declared ignorance: weights by which it acts
+         where nothing is said
+play     an episode as it knows it, also of attempts written out, and what it does next
+advice   what notes say to do, or not to do
+model    the chat model; what it makes of finished attempts, and in which words
 """
 
 from typing import TYPE_CHECKING

@@ -10,13 +10,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from langgraft.benchmarks.simulated.alfworld.habits import Care, Counsel, Habits, Search
-from langgraft.benchmarks.simulated.alfworld.observations import TREATED, Kind
-from langgraft.benchmarks.simulated.alfworld.play import KINDS, SURFACES
-from langgraft.benchmarks.simulated.alfworld.scene import lacks_step, parse_attempt, shown_by
+from langgraft.benchmarks.simulated.alfworld.habits import (
+    TREATED,
+    Care,
+    Counsel,
+    Habits,
+    Kind,
+    Search,
+)
+from langgraft.benchmarks.simulated.alfworld.play import (
+    KINDS,
+    SURFACES,
+    lacks_step,
+    parse_attempt,
+    shown_by,
+)
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
-from langgraft.benchmarks.simulated.notes import split_notes
-from langgraft.benchmarks.simulated.stances import parts_of, stances
+from langgraft.benchmarks.simulated.notes import parts_of, split_notes, stances
 
 _SPECIAL: Mapping[Kind, re.Pattern[str]] = {
     Kind.CLEAN: re.compile(r"\b(?:clean(?:ed|ing|s)?|wash\w*|rins\w+|dirty|scrub\w*)\b"),

@@ -16,23 +16,21 @@ from typing_extensions import override
 from langgraft.benchmarks.simulated.alfworld.advice import counsel_for, habits_advised, parse_advice
 from langgraft.benchmarks.simulated.alfworld.habits import (
     Care,
-    Habits,
-    read_plan,
-    settle,
-    state_plan,
-)
-from langgraft.benchmarks.simulated.alfworld.observations import (
     Goal,
+    Habits,
     Kind,
     asks_for_a_task,
     parse_goal,
     parse_view,
+    read_plan,
+    settle,
+    state_plan,
 )
-from langgraft.benchmarks.simulated.alfworld.play import next_action
-from langgraft.benchmarks.simulated.alfworld.scene import (
+from langgraft.benchmarks.simulated.alfworld.play import (
     Attempt,
     Turn,
     lacks_step,
+    next_action,
     parse_attempt,
     places_in,
     scene_of,

@@ -6,26 +6,23 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from langgraft.benchmarks.simulated.babyai.advice import counsel_for
-from langgraft.benchmarks.simulated.babyai.attempts import LOOK_AROUND, Turn, form_of
+from langgraft.benchmarks.simulated.babyai.advice import LOOK_AROUND, Turn, counsel_for, form_of
 from langgraft.benchmarks.simulated.babyai.habits import (
-    Door,
-    Habits,
-    Search,
-    Spelling,
-    read_plan,
-    settle,
-    state_plan,
-)
-from langgraft.benchmarks.simulated.babyai.observations import (
     DOOR_KINDS,
+    Door,
     Goal,
+    Habits,
     Kind,
+    Search,
     Seen,
+    Spelling,
     View,
     is_target,
     parse_goal,
     parse_view,
+    read_plan,
+    settle,
+    state_plan,
 )
 from langgraft.benchmarks.simulated.babyai.reflect import lessons_of, parse_review, score_lessons
 from langgraft.benchmarks.simulated.chat import Sampling

@@ -10,19 +10,23 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
-from langgraft.benchmarks.simulated.babyai.advice import habits_advised, parse_advice
-from langgraft.benchmarks.simulated.babyai.attempts import (
+from langgraft.benchmarks.simulated.babyai.advice import (
     Attempt,
     form_of,
+    habits_advised,
     habits_of,
+    parse_advice,
     parse_attempt,
     search_of,
 )
-from langgraft.benchmarks.simulated.babyai.habits import Door, Habits, Search, Spelling
-from langgraft.benchmarks.simulated.babyai.observations import (
+from langgraft.benchmarks.simulated.babyai.habits import (
     DOOR_KINDS,
+    Door,
     Goal,
+    Habits,
     Kind,
+    Search,
+    Spelling,
     is_target,
     parse_goal,
 )

@@ -5,8 +5,8 @@ What it can do, what it gets wrong, and what memory does to it is written down i
 
 tasks       the prompts that it knows, and the competition that they tell of
 programs    programs in six sections, put together from `parts.md`
-habits      its declared ignorance: what it writes wrongly, as `habits.md` has it
-notes       what recalled notes say for or against a fragment
+notes       its declared ignorance, what it writes wrongly, as `habits.md` has it; and what recalled notes
+            say for or against a fragment
 writer      a draft, an improvement, a repair, by all of these
 model       what it is asked, and what it says of a program that ran
 

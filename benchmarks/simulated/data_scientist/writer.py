@@ -6,8 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from langgraft.benchmarks.simulated.conversation import Dice
-from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair, habits_for
-from langgraft.benchmarks.simulated.data_scientist.notes import SHOWS, Notes, read_notes
+from langgraft.benchmarks.simulated.data_scientist.notes import (
+    SHOWS,
+    Habit,
+    Notes,
+    Repair,
+    habits_for,
+    read_notes,
+)
 from langgraft.benchmarks.simulated.data_scientist.programs import (
     MEAN_OF,
     SLOTS,

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from langgraft.benchmarks.simulated.chat import Reply, Sampling, SimulatedChatModel
 from langgraft.benchmarks.simulated.conversation import Dice
-from langgraft.benchmarks.simulated.data_scientist.habits import habits_for
 from langgraft.benchmarks.simulated.data_scientist.model import answer
+from langgraft.benchmarks.simulated.data_scientist.notes import habits_for
 from langgraft.benchmarks.simulated.data_scientist.tasks import (
     FilledPrompt,
     dice_for,

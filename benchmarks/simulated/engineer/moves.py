@@ -15,8 +15,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.simulated.chat import Reply, ToolUse
-from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair
 from langgraft.benchmarks.simulated.data_scientist.model import reported, went_wrong
+from langgraft.benchmarks.simulated.data_scientist.notes import Habit, Repair
 from langgraft.benchmarks.simulated.data_scientist.programs import sections_of, titles_in
 from langgraft.benchmarks.simulated.data_scientist.tasks import FilledPrompt, Metric, read_prompt
 from langgraft.benchmarks.simulated.data_scientist.writer import Program, Writer

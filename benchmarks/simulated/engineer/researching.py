@@ -15,9 +15,13 @@ from typing import Any, Final
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.simulated.conversation import Dice
-from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair, habits_for
 from langgraft.benchmarks.simulated.data_scientist.model import reported, went_wrong
-from langgraft.benchmarks.simulated.data_scientist.notes import read_notes
+from langgraft.benchmarks.simulated.data_scientist.notes import (
+    Habit,
+    Repair,
+    habits_for,
+    read_notes,
+)
 from langgraft.benchmarks.simulated.data_scientist.programs import (
     MEAN_OF,
     SLOTS,

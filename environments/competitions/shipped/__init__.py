@@ -1,9 +1,8 @@
 """Competitions made from data inside well-known packages, in MLE-bench's layout.
 
-A folder is one competition: `config.yaml`, `description.md`, `prepare.py`, `grade.py`,
+A folder is one competition: `config.yaml`, `description.md`, `prepare.py`, which makes the data and grades,
 `checksums.yaml`, `leaderboard.csv`, and `board.json`, which says how the leaderboard was made.
-`sources` and `making` are what their `prepare.py` share, `metrics` what their `grade.py` share. Boards are made
-by `make boards` (`tests/boards/`).
+`making` and `metrics` are what they share. Boards are made by `make boards` (`tests/boards/`).
 
 Answers could be looked up by whoever holds the package that a competition is made from. Against it:
 

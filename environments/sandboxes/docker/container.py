@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
-from langgraft.environments.sandboxes.docker.removal import Removals
+from langgraft.environments.sandboxes.docker.engine import Removals
 from langgraft.environments.sandboxes.places import (
     Channel,
     ChannelClosedError,

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from langgraft._core.canonical import digest
 from langgraft._core.errors import InputError
 from langgraft._core.file_digests import FileDigests, file_digest
-from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.sandbox import Limits
 
 if TYPE_CHECKING:
     from docker import APIClient

@@ -28,12 +28,14 @@ from langgraft.environments.sandboxes.docker.controls import (
     unapplied,
 )
 from langgraft.environments.sandboxes.docker.engine import (
+    Owner,
+    Removals,
     is_away,
     no_image,
     refusals,
+    remove_container,
     wait_for_engine,
 )
-from langgraft.environments.sandboxes.docker.removal import Owner, Removals, remove_container
 from langgraft.environments.sandboxes.inside.watching import reserve
 from langgraft.environments.sandboxes.places import (
     Channel,
@@ -43,8 +45,8 @@ from langgraft.environments.sandboxes.places import (
     greet,
     supervisor_script,
 )
-from langgraft.environments.sandboxes.programs import Limits
 from langgraft.environments.sandboxes.result_text import size_text
+from langgraft.environments.sandboxes.sandbox import Limits
 
 if TYPE_CHECKING:
     from docker import APIClient

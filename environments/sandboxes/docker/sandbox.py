@@ -24,18 +24,19 @@ from langgraft.environments.sandboxes.docker.controls import (
 )
 from langgraft.environments.sandboxes.docker.engine import (
     IMAGE,
+    Removals,
     check_engine,
     connect,
     filter_is_off,
     image_id,
     is_away,
     is_remote,
+    remove_orphans,
     unreachable,
 )
 from langgraft.environments.sandboxes.docker.opening import Opening
-from langgraft.environments.sandboxes.docker.removal import Removals, remove_orphans
 from langgraft.environments.sandboxes.places import ChannelClosedError
-from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.sandbox import Limits
 from langgraft.environments.sandboxes.supervised import SupervisedSandbox
 
 if TYPE_CHECKING:

@@ -11,16 +11,17 @@ from typing import Final
 
 from langgraft._core.errors import InputError
 from langgraft.environments.sandboxes.hostile.surroundings import Surroundings
-from langgraft.environments.sandboxes.programs import (
+from langgraft.environments.sandboxes.requests import write_files
+from langgraft.environments.sandboxes.sandbox import (
     MIB,
     Command,
     ExecutionResult,
     Job,
+    Kernel,
     Limits,
     PythonProgram,
+    Sandbox,
 )
-from langgraft.environments.sandboxes.requests import write_files
-from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 
 LIMITS: Final = Limits(
     seconds=20,

@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.errors import SandboxFailureError
-from langgraft.environments.sandboxes.docker.engine import IMAGE, is_away, is_remote, unreachable
-from langgraft.environments.sandboxes.docker.removal import OWNER, Owner
+from langgraft.environments.sandboxes.docker.engine import (
+    IMAGE,
+    OWNER,
+    Owner,
+    is_away,
+    is_remote,
+    unreachable,
+)
 from langgraft.environments.sandboxes.docker.sandbox import DockerSandbox
 from langgraft.environments.sandboxes.hostile.attacks import (
     ATTACKS,
@@ -20,8 +26,7 @@ from langgraft.environments.sandboxes.hostile.attacks import (
     ending,
 )
 from langgraft.environments.sandboxes.hostile.surroundings import Surroundings
-from langgraft.environments.sandboxes.programs import ExecutionResult, Job, PythonProgram
-from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.environments.sandboxes.sandbox import ExecutionResult, Job, PythonProgram, Sandbox
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -13,8 +13,7 @@ from importlib import resources
 from typing import Any, Final
 
 from langgraft._core.errors import InputError
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
-from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.environments.sandboxes.sandbox import Job, PythonProgram, Sandbox
 
 PACKAGES_LABEL: Final = "langgraft.sandbox-image.packages"
 """On images we built: a JSON list of the packages that agents are told of."""

@@ -1,7 +1,7 @@
 """What runs inside a sandbox: plain scripts of the standard library, for Python 3.8 and later.
 
     supervisor           the first process of every place, of which these are parts:
-    frames, channels     its streams to the host and to the kernel
+    frames               its streams to the host and to the kernel
     watching             waiting for all at once; what a run prints, and how long it may
     processes, sealing   starting, ending, and what nothing may do to the supervisor
     running              programs, and the kernel from outside: what runs, and how it ends

@@ -8,8 +8,13 @@ import signal
 import sys
 from typing import Any
 
-from langgraft.environments.sandboxes.inside.channels import MAX_REPORT, KernelChild
-from langgraft.environments.sandboxes.inside.frames import DONE, ENDED, pack_json
+from langgraft.environments.sandboxes.inside.frames import (
+    DONE,
+    ENDED,
+    MAX_REPORT,
+    KernelChild,
+    pack_json,
+)
 from langgraft.environments.sandboxes.inside.processes import Streams, oom_kills, pass_on
 from langgraft.environments.sandboxes.inside.watching import PIPE_SIZE, Clock, Output, Watch
 

@@ -13,7 +13,6 @@ import select
 from collections.abc import Callable
 from typing import Any
 
-from langgraft.environments.sandboxes.inside.channels import Host, HostGoneError
 from langgraft.environments.sandboxes.inside.files import (
     MAX_LEFT_OUT,
     MAX_NAME,
@@ -37,6 +36,8 @@ from langgraft.environments.sandboxes.inside.frames import (
     RUN,
     SETTINGS,
     FrameError,
+    Host,
+    HostGoneError,
     pack,
     pack_json,
     unpack_json,

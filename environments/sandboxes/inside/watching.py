@@ -11,13 +11,14 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from langgraft.environments.sandboxes.inside.channels import Host, KernelChild
 from langgraft.environments.sandboxes.inside.frames import (
     BEAT,
     CHUNK,
     INTERRUPT,
     STDERR,
     STDOUT,
+    Host,
+    KernelChild,
     pack,
     unpack_json,
 )

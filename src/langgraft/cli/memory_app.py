@@ -399,10 +399,10 @@ def why(
 ) -> None:
     """Show what an item was learned from, when it was recalled, and what followed from it."""
     from langgraft.cli import memory_banks as banks  # noqa: PLC0415
-    from langgraft.cli import memory_sources as sources  # noqa: PLC0415
+    from langgraft.cli import memory_showing as showing  # noqa: PLC0415
 
     bank = banks.read(banks.Address(file, store, provider, settings, namespace))
-    sources.show_why(bank, item, log, as_json=json)
+    showing.show_why(bank, item, log, as_json=json)
 
 
 @app.command()
@@ -417,10 +417,10 @@ def scan(
 ) -> None:
     """Look for instructions, hidden text, markers and payloads in a bank; exit with 1 if there are any."""
     from langgraft.cli import memory_banks as banks  # noqa: PLC0415
-    from langgraft.cli import memory_sources as sources  # noqa: PLC0415
+    from langgraft.cli import memory_showing as showing  # noqa: PLC0415
 
     bank = banks.read(banks.Address(file, store, provider, settings, namespace))
-    raise typer.Exit(int(sources.show_findings(bank, as_json=json)))
+    raise typer.Exit(int(showing.show_findings(bank, as_json=json)))
 
 
 @app.command()
@@ -440,10 +440,10 @@ def revoke(
 ) -> None:
     """Take all that follows from a source out of a bank in a store, and show what remains of it."""
     from langgraft.cli import memory_banks as banks  # noqa: PLC0415
-    from langgraft.cli import memory_sources as sources  # noqa: PLC0415
+    from langgraft.cli import memory_showing as showing  # noqa: PLC0415
 
     address = banks.Address(None, store, provider, settings, namespace)
-    sources.revoke(address, source, dry_run=dry_run, as_json=json)
+    showing.revoke(address, source, dry_run=dry_run, as_json=json)
 
 
 @app.command()
@@ -582,12 +582,12 @@ def transplant(
 ) -> None:
     """Move a bank's items into an empty bank of another architecture, and measure if that helps."""
     from langgraft.cli import memory_banks as banks  # noqa: PLC0415
-    from langgraft.cli import memory_transplanting as transplanting  # noqa: PLC0415
+    from langgraft.cli import memory_moving as moving  # noqa: PLC0415
 
-    asked = transplanting.Transplanting(
+    asked = moving.Transplanting(
         banks.Address(donor, store, donor_provider, "", namespace),
-        transplanting.recipient_of(to, provider, settings, to_namespace),
-        transplanting.measuring_of(
+        moving.recipient_of(to, provider, settings, to_namespace),
+        moving.measuring_of(
             measure,
             model,
             base_url=base_url,
@@ -600,4 +600,4 @@ def transplant(
         dry_run=dry_run,
         force=force,
     )
-    transplanting.move(asked, as_json=json)
+    moving.move(asked, as_json=json)

@@ -14,7 +14,7 @@ from langgraft.environments.sandboxes.image.build import build_image
 if TYPE_CHECKING:
     from docker import DockerClient
 
-from langgraft.environments.sandboxes.docker.removal import remove_all, remove_orphans
+from langgraft.environments.sandboxes.docker.engine import remove_all, remove_orphans
 from langgraft.environments.sandboxes.image.build import remove_images
 
 

@@ -27,8 +27,7 @@ from langgraft.benchmarks.harness.schedule import stop_on_signals
 from langgraft.benchmarks.harness.study import SIMULATED
 from langgraft.benchmarks.mle.agents.base import AgentProgress, AgentResult
 from langgraft.benchmarks.mle.agents.settings import SECTIONS, as_section
-from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.runs import runs_of
+from langgraft.benchmarks.mle.plan import MlePlan, runs_of
 from langgraft.benchmarks.mle.session import Models, models_of
 from langgraft.benchmarks.mle.solution import WORK, Order, Solution, check, solve
 from langgraft.benchmarks.mle.study import MleStudy
@@ -36,7 +35,7 @@ from langgraft.cli.printing import complain, say, write_json
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.layout import CONFIG, is_competition_id
 from langgraft.memory.stores.named import store_kind
-from langgraft.nodes.search.choose import candidates
+from langgraft.nodes.search.ends import candidates
 from langgraft.nodes.search.journal import Journal, JournalNode, Stage
 from langgraft.nodes.workbench.log import StepRecord
 

@@ -23,9 +23,16 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import InputError, LanggraftError
 from langgraft.benchmarks.ablation import Ablation
-from langgraft.benchmarks.ablation.credit import IGNORED_AFTER, credits_of, next_replays
-from langgraft.benchmarks.ablation.variants import CONTRADICTED, POISON, SUPERSEDED, VARIANTS
-from langgraft.benchmarks.comparison.sequential import FEWEST_PAIRS
+from langgraft.benchmarks.ablation.credit import (
+    CONTRADICTED,
+    IGNORED_AFTER,
+    POISON,
+    SUPERSEDED,
+    VARIANTS,
+    credits_of,
+    next_replays,
+)
+from langgraft.benchmarks.comparison.verdicts import FEWEST_PAIRS
 from langgraft.memory.bank_format import read_items
 from langgraft.memory.providers import make_provider
 

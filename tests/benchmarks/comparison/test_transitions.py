@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from langgraft.benchmarks.comparison.estimates import Matrix, transitions
-from langgraft.benchmarks.comparison.sequential import FEWEST_PAIRS, fixed_pairs, guard_decision
+from langgraft.benchmarks.comparison.verdicts import FEWEST_PAIRS, fixed_pairs, guard_decision
 
 shapes = st.tuples(st.integers(2, 6), st.integers(1, 4))
 outcomes = shapes.flatmap(

@@ -3,8 +3,7 @@
 import pytest
 from synthetic_log import DOMAINS, SyntheticLog, World
 
-from langgraft.benchmarks.continual.banks import Bank, Banks, domains
-from langgraft.benchmarks.continual.cells import CellKey, read_study_log
+from langgraft.benchmarks.continual.cells import Bank, Banks, CellKey, domains, read_study_log
 from langgraft.memory.model import Add, MemoryDelta, MemoryItem, Remove
 
 WORLD = World(conditions=("agg",), controls=(), train_items=6, test_items=4, steps=3, replicates=2)

@@ -6,8 +6,8 @@ import pytest
 from synthetic_log import SyntheticLog, World
 
 from langgraft.benchmarks.continual.analysis import Analysis, analyze
-from langgraft.benchmarks.continual.banks import Banks
 from langgraft.benchmarks.continual.cases import RULES, Case, CasePage, case_pages
+from langgraft.benchmarks.continual.cells import Banks
 from langgraft.benchmarks.continual.report import write_report
 from langgraft.benchmarks.harness.study import Plan
 from langgraft.benchmarks.reporting.words import LONGEST_TEXT, shortened, signed

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.continual.banks import Bank
-from langgraft.benchmarks.continual.cells import RunResults
+from langgraft.benchmarks.continual.cells import Bank, RunResults
 from langgraft.benchmarks.continual.retrieval import (
     MEASURES,
     SHARES,

@@ -18,9 +18,8 @@ from langgraft.benchmarks.exam.histories import (
     Question,
     make_histories,
 )
-from langgraft.benchmarks.exam.reading import read
 from langgraft.benchmarks.exam.results import markdown, rows, tables
-from langgraft.benchmarks.exam.sitting import everybody, take_exam
+from langgraft.benchmarks.exam.sitting import everybody, read, take_exam
 from langgraft.cli.app import app
 from langgraft.memory.model import Episode, MemoryDelta
 from langgraft.memory.provider import Need

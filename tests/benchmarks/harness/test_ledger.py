@@ -13,7 +13,7 @@ from langgraft._core.errors import RunDirectoryError
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.usage import TokenCounts, UsageFile, metered
-from langgraft.nodes.node import sample_config
+from langgraft.nodes.dialogue import sample_config
 
 
 class Numbered(BaseChatModel):

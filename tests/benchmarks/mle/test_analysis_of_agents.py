@@ -9,7 +9,7 @@ from langgraft._core.errors import InputError
 from langgraft.benchmarks.comparison.verdicts import SIGNIFICANCE
 from langgraft.benchmarks.mle.analysis import MEASURES, analyze, analyze_agents
 from langgraft.benchmarks.mle.behaviour.runs import Share
-from langgraft.benchmarks.mle.memory_use import memory_use
+from langgraft.benchmarks.mle.outcomes import memory_use
 from langgraft.benchmarks.mle.searches import agents_of, read_searches
 from langgraft.nodes.workbench.log import StepRecord
 

@@ -17,7 +17,7 @@ from langgraft.benchmarks.mle.checking import hold
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.sandboxes import make_sandbox, weights_in
 from langgraft.cli.app import app
-from langgraft.environments.sandboxes.programs import MIB, Job, PythonProgram
+from langgraft.environments.sandboxes.sandbox import MIB, Job, PythonProgram
 
 DISK = {"workspace_on": "disk", "workspace": 64 * MIB, "file": 64 * MIB}
 

@@ -14,8 +14,7 @@ from langgraft.benchmarks.harness.study import Plan
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.settings import ChainSettings, MlabSettings, TreeSettings
 from langgraft.benchmarks.mle.conditions import NAMED
-from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.runs import runs_of
+from langgraft.benchmarks.mle.plan import MlePlan, runs_of
 from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.benchmarks.studies import choose, read_plan, shipped_plans, studies
 from langgraft.memory.providers.coding.provider import coding_preset

@@ -21,9 +21,9 @@ from langgraft.benchmarks.comparison.outcomes import spread_of
 from langgraft.benchmarks.mle import tables
 from langgraft.benchmarks.mle.analysis import MEASURES
 from langgraft.benchmarks.mle.behaviour.trees import measure
-from langgraft.benchmarks.mle.columns import MEANINGS
 from langgraft.benchmarks.mle.journals import read_journals
 from langgraft.benchmarks.mle.outcomes import OUTCOMES as OUTCOMES_OF_OURS
+from langgraft.benchmarks.mle.tables import MEANINGS
 from langgraft.benchmarks.published import Finding, mle_agent_memory
 from langgraft.benchmarks.reporting.words import DASH
 

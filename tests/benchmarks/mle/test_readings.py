@@ -14,8 +14,7 @@ from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.progress import PlanOutcome
 from langgraft.benchmarks.harness.schedule import run_plan
-from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.runs import runs_of
+from langgraft.benchmarks.mle.plan import MlePlan, runs_of
 from langgraft.benchmarks.mle.session import check_models
 
 pytestmark = pytest.mark.matrix  # whole studies

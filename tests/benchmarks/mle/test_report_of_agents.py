@@ -9,7 +9,6 @@ import pytest
 from mle_logs import Tree, TreeLog, plan
 
 from langgraft.benchmarks.mle.analysis import analyze_agents
-from langgraft.benchmarks.mle.columns import MEANINGS
 from langgraft.benchmarks.mle.report import (
     named_sentences,
     render,
@@ -17,6 +16,7 @@ from langgraft.benchmarks.mle.report import (
     title_of,
     write_report,
 )
+from langgraft.benchmarks.mle.tables import MEANINGS
 
 pytestmark = pytest.mark.matrix  # whole studies
 

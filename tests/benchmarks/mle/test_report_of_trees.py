@@ -9,9 +9,9 @@ import pytest
 from mle_logs import Tree, TreeLog, plan
 
 from langgraft.benchmarks.mle.analysis import analyze
-from langgraft.benchmarks.mle.columns import MEANINGS
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.report import roles_of, sentences, write_report
+from langgraft.benchmarks.mle.tables import MEANINGS
 from langgraft.benchmarks.reporting.words import DASH
 
 pytestmark = pytest.mark.matrix  # whole studies

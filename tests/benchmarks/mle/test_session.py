@@ -20,13 +20,12 @@ from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.benchmarks.mle.agents.base import Parts
 from langgraft.benchmarks.mle.agents.settings import TreeSettings
 from langgraft.benchmarks.mle.execute_agent import find
-from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.results import list_submissions
-from langgraft.benchmarks.mle.runs import runs_of
+from langgraft.benchmarks.mle.plan import MlePlan, runs_of
 from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
+from langgraft.benchmarks.mle.session import list_submissions
 from langgraft.environments.competitions.grading import grade_jsonl
 from langgraft.environments.sandboxes.cached import CachedSandbox, ExecutionCache
-from langgraft.environments.sandboxes.programs import ExecutionResult, Job
+from langgraft.environments.sandboxes.sandbox import ExecutionResult, Job
 from langgraft.memory.model import Episode, ErrorRecord, Outcome
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.provider import coding_preset

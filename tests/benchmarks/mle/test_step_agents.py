@@ -26,8 +26,7 @@ from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.benchmarks.mle.agents.base import Parts
 from langgraft.benchmarks.mle.agents.steps import messages_of
 from langgraft.benchmarks.mle.execute_agent import find
-from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.runs import runs_of
+from langgraft.benchmarks.mle.plan import MlePlan, runs_of
 from langgraft.benchmarks.mle.sandboxes import Lent, make_sandbox
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 from langgraft.memory.providers.coding import CodingMemory

@@ -16,8 +16,7 @@ from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.schedule import run_plan
-from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.runs import runs_of
+from langgraft.benchmarks.mle.plan import MlePlan, runs_of
 from langgraft.benchmarks.mle.sandboxes import packages_of
 from langgraft.benchmarks.mle.session import models_of
 from langgraft.benchmarks.mle.study import MleStudy
@@ -25,7 +24,7 @@ from langgraft.environments.competitions.registry import Registry
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.environments.sandboxes.docker import engine
 from langgraft.environments.sandboxes.image.packages import PACKAGES_LABEL, shipped_packages
-from langgraft.environments.sandboxes.programs import ExecutionResult
+from langgraft.environments.sandboxes.sandbox import ExecutionResult
 
 
 def fingerprints(plan: MlePlan) -> Any:

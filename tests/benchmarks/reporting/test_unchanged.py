@@ -5,9 +5,9 @@ import pytest
 
 from langgraft.benchmarks.comparison.estimates import mean_estimate, paired_difference
 from langgraft.benchmarks.comparison.outcomes import Metric
-from langgraft.benchmarks.reporting.columns import metric_fields
 from langgraft.benchmarks.reporting.drawing import ends
 from langgraft.benchmarks.reporting.pages import environment
+from langgraft.benchmarks.reporting.tables import metric_fields
 from langgraft.benchmarks.reporting.words import MINUS, UNCHANGED, interval, points
 
 SAME = paired_difference(np.eye(2), np.eye(2))

@@ -7,7 +7,7 @@ from langgraft.benchmarks.simulated.reflecting import DOUBTS, SEES_VAGUE, SEES_W
 from langgraft.memory.model import Attempt, Outcome, Step
 from langgraft.nodes.dialogue import run_dialogue
 from langgraft.nodes.reflect import distilling
-from langgraft.nodes.validate import validating
+from langgraft.nodes.screening import validating
 
 SEEN = (
     "In front of you in this room, you can see several objects: There is a red closed door 1 right"

@@ -21,8 +21,8 @@ from langgraft.nodes.dialogue import run_dialogue
 from langgraft.nodes.judge import Judgment, aanswer, answer, draft_node
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.reflect import distilling, reflect_by_outcome_node
+from langgraft.nodes.screening import validate_node
 from langgraft.nodes.state import AgentState
-from langgraft.nodes.validate import validate_node
 
 MODEL = SimulatedBabyAI()
 RULES: dict[str, JSON] = {

@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 from langgraft.benchmarks.simulated.alfworld import advice as household
 from langgraft.benchmarks.simulated.alfworld.advice import parse_advice
 from langgraft.benchmarks.simulated.alfworld.habits import Care
-from langgraft.benchmarks.simulated.alfworld.observations import Kind as Chore
+from langgraft.benchmarks.simulated.alfworld.habits import Kind as Chore
 from langgraft.benchmarks.simulated.babyai import advice as rooms
-from langgraft.benchmarks.simulated.babyai.habits import Door, Search, Spelling
-from langgraft.benchmarks.simulated.babyai.observations import Kind
-from langgraft.benchmarks.simulated.data_scientist.habits import habits_for
-from langgraft.benchmarks.simulated.data_scientist.notes import read_notes
+from langgraft.benchmarks.simulated.babyai.habits import Door, Kind, Search, Spelling
+from langgraft.benchmarks.simulated.data_scientist.notes import habits_for, read_notes
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task
-from langgraft.benchmarks.simulated.stances import stances
+from langgraft.benchmarks.simulated.notes import stances
 from langgraft.memory.recall import BLOCK_INTRODUCTION
 
 PAGE = Path(__file__).parents[3] / "docs" / "simulated-notes.md"

@@ -10,8 +10,7 @@ import pytest
 from transplant_log import SYSTEMS, DrawnLog, Effect, transplant_plan
 
 from langgraft.benchmarks.transplant.analysis import Analysis, analyze
-from langgraft.benchmarks.transplant.cells import read_cells
-from langgraft.benchmarks.transplant.gates import claims_hold, gates_of
+from langgraft.benchmarks.transplant.gates import claims_hold, gates_of, read_cells
 from langgraft.benchmarks.transplant.report import (
     findings,
     possible,

@@ -14,8 +14,7 @@ from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.benchmarks.studies import studies
 from langgraft.benchmarks.transplant.analysis import analyze
-from langgraft.benchmarks.transplant.cells import read_admitted, read_chosen
-from langgraft.benchmarks.transplant.gates import gates_of
+from langgraft.benchmarks.transplant.gates import gates_of, read_admitted, read_chosen
 from langgraft.benchmarks.transplant.plan import TransplantPlan
 from langgraft.benchmarks.transplant.report import write_report
 

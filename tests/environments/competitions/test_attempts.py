@@ -18,9 +18,8 @@ from langgraft.environments.competitions.attempts import (
     judged,
     told,
 )
-from langgraft.environments.competitions.competition import Competition, Grader
-from langgraft.environments.competitions.medals import Board, Thresholds
-from langgraft.environments.sandboxes.programs import (
+from langgraft.environments.competitions.competition import Board, Competition, Grader, Thresholds
+from langgraft.environments.sandboxes.sandbox import (
     ExecutionResult,
     Limits,
     ProgramError,

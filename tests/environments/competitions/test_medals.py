@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft._core.errors import CompetitionError
-from langgraft.environments.competitions.medals import (
+from langgraft.environments.competitions.competition import (
     Board,
     Thresholds,
     above_median,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft.environments.competitions.reported import reported_metric
-from langgraft.environments.sandboxes.programs import ExecutionResult
+from langgraft.environments.competitions.attempts import reported_metric
+from langgraft.environments.sandboxes.sandbox import ExecutionResult
 
 
 def value(printed: str, metric: str = "auc-roc", stderr: str = "") -> float | None:

@@ -24,7 +24,7 @@ from langgraft.environments.sandboxes.cached import (
     read_result,
     write_result,
 )
-from langgraft.environments.sandboxes.programs import (
+from langgraft.environments.sandboxes.sandbox import (
     Command,
     ExecutionResult,
     Frame,
@@ -33,8 +33,8 @@ from langgraft.environments.sandboxes.programs import (
     Program,
     ProgramError,
     PythonProgram,
+    Sandbox,
 )
-from langgraft.environments.sandboxes.sandbox import Sandbox
 
 HELLO = Job(PythonProgram("print('hello')"))
 
@@ -228,7 +228,7 @@ import os, signal, sys
 sys.path.insert(0, sys.argv[1])
 from counting_sandbox import CountingSandbox
 from langgraft.environments.sandboxes.cached import CachedSandbox
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
+from langgraft.environments.sandboxes.sandbox import Job, PythonProgram
 CachedSandbox(CountingSandbox(), sys.argv[2]).run(Job(PythonProgram("print('hello')")))
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -256,8 +256,8 @@ import os, sys
 sys.path.insert(0, sys.argv[1])
 from counting_sandbox import CountingSandbox
 from langgraft.environments.sandboxes.cached import CachedSandbox
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
-from langgraft.environments.sandboxes.programs import ExecutionResult
+from langgraft.environments.sandboxes.sandbox import Job, PythonProgram
+from langgraft.environments.sandboxes.sandbox import ExecutionResult
 mine = ExecutionResult(0, f"by {os.getpid()}", "", duration=1.0)
 with CachedSandbox(CountingSandbox(lambda *_: mine), sys.argv[2]) as cached:
     for number in range(20):

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from langgraft.environments.sandboxes.programs import (
+from langgraft.environments.sandboxes.result_text import told, trimmed
+from langgraft.environments.sandboxes.sandbox import (
     MIB,
     ExecutionResult,
     Frame,
     Limits,
     ProgramError,
 )
-from langgraft.environments.sandboxes.result_text import told, trimmed
 
 LIMITS = Limits(seconds=60, memory=1024 * MIB, workspace=100 * MIB, tmp=50 * MIB, shm=64 * MIB)
 FINE = ExecutionResult(0, "fold 1\nfold 2\n", "", duration=12.34)

@@ -15,7 +15,7 @@ from sandbox_cases import ExceptionCases, SandboxCases, finished, python, writin
 
 from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
 from langgraft.environments.sandboxes import Command, Job, PythonProgram, SubprocessSandbox
-from langgraft.environments.sandboxes.programs import MIB, Limits
+from langgraft.environments.sandboxes.sandbox import MIB, Limits
 from langgraft.environments.sandboxes.supervised import SupervisedSandbox
 
 pytestmark = pytest.mark.matrix  # the suite of sandboxes

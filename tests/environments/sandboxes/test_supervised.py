@@ -22,7 +22,7 @@ from langgraft.environments.sandboxes.places import (
     Place,
     receive_frame,
 )
-from langgraft.environments.sandboxes.programs import Command, Job, Program, PythonProgram
+from langgraft.environments.sandboxes.sandbox import Command, Job, Program, PythonProgram
 
 DEAD = saying(b"")
 JOB = python("1")

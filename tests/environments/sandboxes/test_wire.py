@@ -32,8 +32,8 @@ from langgraft.environments.sandboxes.places import (
     greet,
     receive_frame,
 )
-from langgraft.environments.sandboxes.programs import ExecutionResult, Limits
 from langgraft.environments.sandboxes.requests import RunRequest
+from langgraft.environments.sandboxes.sandbox import ExecutionResult, Limits
 from langgraft.environments.sandboxes.subprocess import SocketChannel
 
 FRAMES = st.lists(st.tuples(st.sampled_from(sorted(ANSWERED)), st.binary(max_size=50)), max_size=6)

@@ -12,7 +12,7 @@ from counting_sandbox import CountingSandbox
 from langgraft._core.errors import SandboxUnavailableError
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
+from langgraft.environments.sandboxes.sandbox import Job, PythonProgram
 
 JOB = Job(PythonProgram("print('hello')"))
 

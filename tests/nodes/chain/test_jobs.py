@@ -9,7 +9,7 @@ import pytest
 from chain_cases import LogMaker, call, ran, scripted
 from tree_cases import sandbox, toy
 
-from langgraft.nodes.chain.perform import CHANGING, performer, repeater
+from langgraft.nodes.chain.step import CHANGING, performer, repeater
 from langgraft.nodes.chain.stuck import find_stuck
 from langgraft.nodes.workbench.log import Action, EventLog, Observation
 from langgraft.nodes.workbench.sessions import Workspaces

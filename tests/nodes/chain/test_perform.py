@@ -8,7 +8,7 @@ import pytest
 from chain_cases import LogMaker
 from tree_cases import sandbox, toy
 
-from langgraft.nodes.chain.perform import CHANGING, performer
+from langgraft.nodes.chain.step import CHANGING, performer
 from langgraft.nodes.workbench.log import Action, EventLog, Observation
 from langgraft.nodes.workbench.sessions import Workspaces
 

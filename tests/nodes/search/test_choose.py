@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from langgraft.nodes.search.choose import Candidate, candidates, choose
+from langgraft.nodes.search.ends import Candidate, candidates, choose
 from langgraft.nodes.search.journal import JournalNode
 
 

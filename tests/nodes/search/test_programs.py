@@ -11,7 +11,7 @@ from tree_cases import RuleModel, good, reply, scripted, toy
 
 from langgraft.environments.competitions.attempts import judged
 from langgraft.environments.sandboxes.image.packages import shipped_packages
-from langgraft.environments.sandboxes.programs import ExecutionResult, Limits, ProgramError
+from langgraft.environments.sandboxes.sandbox import ExecutionResult, Limits, ProgramError
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.memory.model import BLOCK_END, BLOCK_START
 from langgraft.nodes.artifacts import MemoryArtifacts

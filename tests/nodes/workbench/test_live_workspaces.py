@@ -20,7 +20,7 @@ from langgraft._core.errors import SandboxFailureError
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.environments.sandboxes.supervised import SupervisedKernel
 from langgraft.nodes.artifacts import FolderArtifacts
-from langgraft.nodes.workbench.state import RunState
+from langgraft.nodes.workbench.log import RunState
 
 pytestmark = pytest.mark.matrix  # interpreters that live and die
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from workbench_cases import HandRun, output, performer, workspaces
 
-from langgraft.environments.sandboxes.programs import MIB, Limits
+from langgraft.environments.sandboxes.sandbox import MIB, Limits
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.memory.recall import render_block
 from langgraft.nodes.workbench.performing import LONGEST_TEXT, here_program, script_of

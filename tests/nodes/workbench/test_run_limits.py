@@ -15,7 +15,7 @@ from langgraft.nodes.workbench.limits import (
     tokens_of,
     too_dear,
 )
-from langgraft.nodes.workbench.state import RunState
+from langgraft.nodes.workbench.log import RunState
 
 PRICES = TokenPrices(prompt=2.0, completion=8.0)
 

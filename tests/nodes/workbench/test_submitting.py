@@ -10,12 +10,18 @@ from tree_cases import SUBMISSION, toy
 from workbench_cases import HandRun, desk_of, performer, workspaces
 
 from langgraft._core.errors import InputError
-from langgraft.environments.sandboxes.programs import MIB, Limits
+from langgraft.environments.sandboxes.sandbox import MIB, Limits
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.nodes.workbench.deps import RunDeps
-from langgraft.nodes.workbench.log import SUBMIT, Action, Observation, append_events, log_lines
-from langgraft.nodes.workbench.state import RunState
-from langgraft.nodes.workbench.submit import solution_of, submit_node
+from langgraft.nodes.workbench.log import (
+    SUBMIT,
+    Action,
+    Observation,
+    RunState,
+    append_events,
+    log_lines,
+)
+from langgraft.nodes.workbench.start import solution_of, submit_node
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 

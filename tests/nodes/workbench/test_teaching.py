@@ -20,7 +20,7 @@ from langgraft.memory.model import ErrorRecord, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import MemoryArtifacts
-from langgraft.nodes.node import Node
+from langgraft.nodes.dialogue import Node
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.log import (
     RECALL,
@@ -28,6 +28,7 @@ from langgraft.nodes.workbench.log import (
     RESOLUTION,
     Action,
     Observation,
+    RunState,
     append_events,
     steps_of,
 )
@@ -47,7 +48,6 @@ from langgraft.nodes.workbench.start import (
     run_bank,
     start_run_node,
 )
-from langgraft.nodes.workbench.state import RunState
 
 BROKEN = "def fit(eta):\n    return eta\nfit(eta={eta}, rate=1)\n"
 WORKS = "def fit(eta):\n    return eta\nprint(fit(eta={eta}))\n"

@@ -5,7 +5,7 @@ from docker_places import containers_of, kill
 from workbench_cases import HandRun, output, workspaces
 
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.programs import MIB, Limits
+from langgraft.environments.sandboxes.sandbox import MIB, Limits
 
 
 def test_run_when_memory_ends_and_the_container_dies_then_its_state_is_that_of_the_log(

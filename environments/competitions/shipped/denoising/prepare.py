@@ -1,8 +1,8 @@
-"""Makes the data: pieces of pictures, with and without noise."""
+"""The data and the grade: pieces of pictures, with and without noise."""
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -10,22 +10,24 @@ from langgraft.environments.competitions.shipped.making import (
     TURN,
     UNIT,
     Integers,
+    Picture,
     View,
     look,
     noise,
     of_shipped,
     order,
+    read_picture,
+    secret,
     shade,
+    skimage_picture,
     uniforms,
     write_picture,
     write_table,
 )
-from langgraft.environments.competitions.shipped.sources import (
-    Picture,
-    read_picture,
-    secret,
-    skimage_picture,
-)
+from langgraft.environments.competitions.shipped.metrics import rmse
+
+if TYPE_CHECKING:  # pandas comes with an extra
+    import pandas as pd
 
 SOURCES: Final = (
     skimage_picture(
@@ -84,6 +86,15 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
 
 
 prepare: Final = of_shipped(prepare_split)
+
+
+def grade(submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
+    """Return the root mean squared error of shades of gray, 0 to 255; lower is better.
+
+    Raises:
+        InvalidSubmissionError: If the submission cannot be graded.
+    """
+    return rmse(submission, answers, target="value")
 
 
 def _pieces(picture: Picture, key: str) -> list[Picture]:

@@ -1,24 +1,31 @@
-"""Makes the data: small pictures of digits written by hand, turned, moved and noisy."""
+"""The data and the grade: small pictures of digits written by hand, turned, moved and noisy."""
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from langgraft.environments.competitions.shipped.making import (
     UNIT,
     Integers,
+    Picture,
+    Source,
     View,
     look,
     noise,
     of_shipped,
+    read_bytes,
+    secret,
     shade,
     split,
     uniforms,
     write_picture,
     write_table,
 )
-from langgraft.environments.competitions.shipped.sources import Picture, Source, read_bytes, secret
+from langgraft.environments.competitions.shipped.metrics import accuracy
+
+if TYPE_CHECKING:  # pandas comes with an extra
+    import pandas as pd
 
 SOURCE: Final = Source(
     package="scikit-learn",
@@ -56,6 +63,15 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
 
 
 prepare: Final = of_shipped(prepare_split)
+
+
+def grade(submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
+    """Return the share of pictures whose digit is right; higher is better.
+
+    Raises:
+        InvalidSubmissionError: If the submission cannot be graded.
+    """
+    return accuracy(submission, answers, target="digit")
 
 
 def _drawn_anew(sources: Integers, key: str) -> list[Picture]:

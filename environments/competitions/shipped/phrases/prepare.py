@@ -1,19 +1,25 @@
-"""Makes the data: phrases of a few words in languages close to each other, in an unknown script."""
+"""The data and the grade: phrases of a few words in languages close to each other, in an unknown script."""
 
 import unicodedata
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from langgraft._core.lazy import require
 from langgraft.environments.competitions.shipped.making import (
     Integers,
+    Source,
     of_shipped,
     order,
+    read_bytes,
+    secret,
     split,
     uniforms,
     write_table,
 )
-from langgraft.environments.competitions.shipped.sources import Source, read_bytes, secret
+from langgraft.environments.competitions.shipped.metrics import log_loss
+
+if TYPE_CHECKING:  # pandas comes with an extra
+    import pandas as pd
 
 
 def _source(language: str, sha256: str) -> Source:
@@ -74,6 +80,15 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
 
 
 prepare: Final = of_shipped(prepare_split)
+
+
+def grade(submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
+    """Return the multi-class log-loss of a phrase's language; lower is better.
+
+    Raises:
+        InvalidSubmissionError: If the submission cannot be graded.
+    """
+    return log_loss(submission, answers, label="language", classes=LANGUAGES)
 
 
 def alphabet_of(name: str) -> str:

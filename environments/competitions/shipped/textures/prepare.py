@@ -1,28 +1,30 @@
-"""Makes the data: small noisy patches of three surfaces, at any angle."""
+"""The data and the grade: small noisy patches of three surfaces, at any angle."""
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from langgraft.environments.competitions.shipped.making import (
     TURN,
     UNIT,
     Integers,
+    Picture,
     View,
     look,
     noise,
     of_shipped,
+    read_picture,
+    secret,
     shade,
+    skimage_picture,
     split,
     uniforms,
     write_picture,
     write_table,
 )
-from langgraft.environments.competitions.shipped.sources import (
-    Picture,
-    read_picture,
-    secret,
-    skimage_picture,
-)
+from langgraft.environments.competitions.shipped.metrics import log_loss
+
+if TYPE_CHECKING:  # pandas comes with an extra
+    import pandas as pd
 
 SOURCES: Final = (
     skimage_picture("brick", "99a19145a42e52da5b5b773b8119c94ea04cf5c0242e95ffbaa0293713878bb7"),
@@ -62,6 +64,15 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
 
 
 prepare: Final = of_shipped(prepare_split)
+
+
+def grade(submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
+    """Return the multi-class log-loss of the surface on a picture; lower is better.
+
+    Raises:
+        InvalidSubmissionError: If the submission cannot be graded.
+    """
+    return log_loss(submission, answers, label="surface", classes=CLASSES)
 
 
 def _patches(surface: Picture, key: str) -> list[Picture]:

@@ -1,18 +1,24 @@
-"""Makes the data: how often people see a doctor, by what their insurance pays and their health."""
+"""The data and the grade: how often people see a doctor, by what their insurance pays and their health."""
 
 import csv
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from langgraft.environments.competitions.shipped.making import (
     Integers,
+    Source,
     decimal,
     noise,
     of_shipped,
+    read_bytes,
+    secret,
     split,
     write_table,
 )
-from langgraft.environments.competitions.shipped.sources import Source, read_bytes, secret
+from langgraft.environments.competitions.shipped.metrics import rmsle
+
+if TYPE_CHECKING:  # pandas comes with an extra
+    import pandas as pd
 
 SOURCE: Final = Source(
     package="statsmodels",
@@ -55,6 +61,15 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
 
 
 prepare: Final = of_shipped(prepare_split)
+
+
+def grade(submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
+    """Return the root mean squared logarithmic error of visits in a year, as ln(1 + visits); lower is better.
+
+    Raises:
+        InvalidSubmissionError: If the submission cannot be graded.
+    """
+    return rmsle(submission, answers, target="visits")
 
 
 def _features(lines: list[dict[str, str]], key: str) -> list[tuple[object, ...]]:

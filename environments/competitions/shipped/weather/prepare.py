@@ -1,20 +1,26 @@
-"""Makes the data: the weather of a day, by temperature, wind and rain."""
+"""The data and the grade: the weather of a day, by temperature, wind and rain."""
 
 import csv
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from langgraft.environments.competitions.shipped.making import (
     Integers,
+    Source,
     decimal,
     noise,
     of_shipped,
+    read_bytes,
+    secret,
     split,
     write_table,
 )
-from langgraft.environments.competitions.shipped.sources import Source, read_bytes, secret
+from langgraft.environments.competitions.shipped.metrics import log_loss
+
+if TYPE_CHECKING:  # pandas comes with an extra
+    import pandas as pd
 
 SOURCE: Final = Source(
     package="vega_datasets",
@@ -52,6 +58,15 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
 
 
 prepare: Final = of_shipped(prepare_split)
+
+
+def grade(submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
+    """Return the multi-class log-loss of the day's weather; lower is better.
+
+    Raises:
+        InvalidSubmissionError: If the submission cannot be graded.
+    """
+    return log_loss(submission, answers, label="weather", classes=KINDS)
 
 
 def _features(days: list[dict[str, str]], key: str) -> list[tuple[object, ...]]:

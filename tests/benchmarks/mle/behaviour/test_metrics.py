@@ -5,16 +5,17 @@ from typing import Any
 
 import pytest
 
-from langgraft.benchmarks.mle.behaviour.programs import (
+from langgraft.benchmarks.mle.behaviour.runs import (
     MOST_CHARACTERS,
+    Share,
     effective_number,
     jaccard_distance,
     names_among,
     operators,
+    oriented,
     package_imports,
     tokens,
 )
-from langgraft.benchmarks.mle.behaviour.runs import Share, oriented
 from langgraft.benchmarks.mle.behaviour.trees import TreeBehavior, measure
 from langgraft.nodes.search.journal import Journal, JournalNode
 

@@ -14,8 +14,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from scientist_cases import Case, code_of, debugging, drafting, improving, merging, said
 
 from langgraft.benchmarks.simulated import SimulatedDataScientist, data_scientist
-from langgraft.benchmarks.simulated.data_scientist.habits import Habit, habits_for
-from langgraft.benchmarks.simulated.data_scientist.notes import read_notes
+from langgraft.benchmarks.simulated.data_scientist.notes import Habit, habits_for, read_notes
 from langgraft.benchmarks.simulated.data_scientist.programs import SLOTS, sections_of, title_of
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task, read_task
 from langgraft.nodes.prompts import prompt

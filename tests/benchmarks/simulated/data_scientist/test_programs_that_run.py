@@ -8,7 +8,7 @@ import pytest
 from scientist_cases import Case, code_of, drafting, improving, merging, run_all, said
 
 from langgraft.benchmarks.simulated.conversation import Dice
-from langgraft.benchmarks.simulated.data_scientist.habits import Habit, habits_for
+from langgraft.benchmarks.simulated.data_scientist.notes import Habit, habits_for
 from langgraft.benchmarks.simulated.data_scientist.programs import (
     SLOTS,
     assembled,

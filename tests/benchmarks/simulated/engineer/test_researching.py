@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scientist_cases import Case
 
 from langgraft.benchmarks.simulated import SimulatedEngineer
-from langgraft.benchmarks.simulated.data_scientist.habits import habits_for
+from langgraft.benchmarks.simulated.data_scientist.notes import habits_for
 from langgraft.benchmarks.simulated.data_scientist.programs import sections_of, title_of
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task
 from langgraft.benchmarks.simulated.engineer.researching import (

@@ -16,7 +16,7 @@ from langgraft.environments.competitions.preparing import (
     verify_competition,
 )
 from langgraft.environments.competitions.registry import Registry
-from langgraft.environments.competitions.shipped import making, sources
+from langgraft.environments.competitions.shipped import making
 from langgraft.environments.competitions.shipped.phrases import prepare as phrases
 from langgraft.environments.competitions.shipped.textures import prepare as textures
 from langgraft.environments.competitions.shipped.weather import prepare as weather
@@ -98,7 +98,7 @@ def test_answers_when_the_sources_are_unknown_do_not_follow_from_the_code(
 
 def test_secret_when_sources_are_parted_otherwise_is_another() -> None:
     """Where one source ends and the next begins counts, and so does their order."""
-    keys = {sources.secret(*parts) for parts in ((b"ab", b"c"), (b"a", b"bc"), (b"c", b"ab"))}
+    keys = {making.secret(*parts) for parts in ((b"ab", b"c"), (b"a", b"bc"), (b"c", b"ab"))}
     assert len(keys) == 3
 
 
@@ -107,14 +107,14 @@ def test_source_when_its_data_differ_names_package_and_version() -> None:
     other = dataclasses.replace(weather.SOURCE, sha256="0" * 64)
     older = dataclasses.replace(other, version="0.8.0")
     with pytest.raises(CompetitionError, match=r"vega_datasets 0\.8\.0.*pip install"):
-        sources.read_bytes(older)
+        making.read_bytes(older)
     installed = dataclasses.replace(other, version=importlib.metadata.version("vega_datasets"))
     with pytest.raises(CompetitionError, match="was changed: pip install --force-reinstall"):
-        sources.read_bytes(installed)
+        making.read_bytes(installed)
     with pytest.raises(CompetitionError, match="is not there"):
-        sources.read_bytes(dataclasses.replace(weather.SOURCE, path="no.csv"))
+        making.read_bytes(dataclasses.replace(weather.SOURCE, path="no.csv"))
     with pytest.raises(MissingExtraError, match=r"langgraft\[mle\]"):
-        sources.read_bytes(dataclasses.replace(weather.SOURCE, module="not_there_at_all"))
+        making.read_bytes(dataclasses.replace(weather.SOURCE, module="not_there_at_all"))
 
 
 def test_draws_when_keys_are_equal_are_the_known_numbers() -> None:

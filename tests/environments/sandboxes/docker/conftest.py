@@ -7,7 +7,7 @@ import pytest
 from docker import DockerClient
 
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.programs import MIB, Limits
+from langgraft.environments.sandboxes.sandbox import MIB, Limits
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 from langgraft._core.errors import InputError
 from langgraft.environments.sandboxes.docker import DockerSandbox
 from langgraft.environments.sandboxes.docker.controls import Wish, container_config
-from langgraft.environments.sandboxes.programs import (
+from langgraft.environments.sandboxes.sandbox import (
     MIB,
     Command,
     ExecutionResult,

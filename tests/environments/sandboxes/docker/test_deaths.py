@@ -26,7 +26,7 @@ from langgraft._core.errors import SandboxFailureError
 from langgraft.environments.sandboxes.docker import DockerSandbox, remove_orphans
 from langgraft.environments.sandboxes.docker.container import Container as PlaceInContainer
 from langgraft.environments.sandboxes.places import Place
-from langgraft.environments.sandboxes.programs import Job, Limits, PythonProgram
+from langgraft.environments.sandboxes.sandbox import Job, Limits, PythonProgram
 
 SLOW = Job(PythonProgram("import time\ntime.sleep(2)\nprint('done')"))
 ENDLESS = Job(PythonProgram("import time\ntime.sleep(3600)"), seconds=3600)
@@ -137,7 +137,7 @@ _FORKER = """
 import os, sys, threading
 from langgraft._core.errors import SandboxUnavailableError
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
+from langgraft.environments.sandboxes.sandbox import Job, PythonProgram
 job = Job(PythonProgram("import time\\ntime.sleep(1.5)\\nprint('whole')"))
 with DockerSandbox(sys.argv[1], pool=1, retries=0) as sandbox:
     kernel = sandbox.kernel()
@@ -171,7 +171,7 @@ def test_fork_when_it_uses_and_closes_a_sandbox_then_its_parent_does_not_notice(
 _CLIENT = """
 import sys, threading, time
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
+from langgraft.environments.sandboxes.sandbox import Job, PythonProgram
 sandbox = DockerSandbox(sys.argv[1], pool=1)
 program = "import os, time\\nif os.fork() == 0: os.setsid()\\ntime.sleep(600)"
 threading.Thread(target=sandbox.run, args=(Job(PythonProgram(program)),), daemon=True).start()

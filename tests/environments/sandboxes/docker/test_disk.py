@@ -7,8 +7,8 @@ from docker import DockerClient
 
 from langgraft._core.errors import SandboxUnavailableError
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.programs import MIB, Command, Job, Limits, PythonProgram
 from langgraft.environments.sandboxes.result_text import told
+from langgraft.environments.sandboxes.sandbox import MIB, Command, Job, Limits, PythonProgram
 
 FILL = """
 import time

@@ -14,6 +14,7 @@ from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
 from langgraft.environments.sandboxes.docker import opening
 from langgraft.environments.sandboxes.docker.controls import Wish
 from langgraft.environments.sandboxes.docker.engine import (
+    Removals,
     connect,
     filter_is_off,
     refusals,
@@ -21,8 +22,7 @@ from langgraft.environments.sandboxes.docker.engine import (
     unreachable,
 )
 from langgraft.environments.sandboxes.docker.opening import Opening
-from langgraft.environments.sandboxes.docker.removal import Removals
-from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.sandbox import Limits
 
 ABLE = {
     "OSType": "linux",

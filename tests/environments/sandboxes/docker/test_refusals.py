@@ -11,7 +11,7 @@ from docker_places import containers_of
 
 from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.programs import Job, Limits, PythonProgram
+from langgraft.environments.sandboxes.sandbox import Job, Limits, PythonProgram
 
 HELLO = Job(PythonProgram("print('hello')"))
 

@@ -12,7 +12,7 @@ import pytest
 import requests
 from docker.errors import APIError, NotFound
 
-from langgraft.environments.sandboxes.docker.removal import Owner, Removals
+from langgraft.environments.sandboxes.docker.engine import Owner, Removals
 
 
 class ToyEngine:

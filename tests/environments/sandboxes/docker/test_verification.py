@@ -8,7 +8,7 @@ import pytest
 
 from langgraft.environments.sandboxes.docker.controls import Wish
 from langgraft.environments.sandboxes.docker.opening import failures
-from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.sandbox import Limits
 
 LIMITS = Limits()
 

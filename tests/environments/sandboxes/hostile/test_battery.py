@@ -22,7 +22,7 @@ from langgraft.environments.sandboxes.hostile.attacks import (
 )
 from langgraft.environments.sandboxes.hostile.battery import Battery, _running
 from langgraft.environments.sandboxes.hostile.surroundings import Surroundings
-from langgraft.environments.sandboxes.programs import (
+from langgraft.environments.sandboxes.sandbox import (
     ExecutionResult,
     Job,
     ProgramError,

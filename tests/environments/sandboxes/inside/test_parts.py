@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft.environments.sandboxes.inside.channels import MAX_REPORT, KernelChild
 from langgraft.environments.sandboxes.inside.exceptions import describe
 from langgraft.environments.sandboxes.inside.files import Patterns, Puts, Putting
+from langgraft.environments.sandboxes.inside.frames import MAX_REPORT, KernelChild
 from langgraft.environments.sandboxes.inside.running import (
     open_pipe,
     parsed_report,

@@ -21,7 +21,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 from typing_extensions import override
 
-from langgraft.memory.blocks import looks_like
+from langgraft.memory.recall import looks_like
 from langgraft.memory.scanning import decoded
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?。！؟।])\s+|\n+")  # noqa: RUF001
