@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 UV := $(shell command -v uv 2>/dev/null)
 DEMO_OUT ?= runs/demo
-# More arguments of the demo, such as --limit 6.
+# More arguments of the demo, such as --limit 2.
 DEMO_ARGS ?=
 ACCEPTANCE_OUT ?= runs/acceptance
 BENCH_OUT ?= runs/bench

@@ -52,19 +52,24 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what runs in Docker or Chromium: whatever asks for the image, or the browser.
 
-    What is killed again and again takes longest, and comes first: at the end others would wait for it.
+    What is killed again and again takes longest, and comes first, then whatever else `make test` leaves
+    out: at the end others would wait for it.
     """
     for item in items:
         asked = getattr(item, "fixturenames", ())
         for fixture, mark in (("docker_image", "docker"), ("browser", "browser")):
             if fixture in asked:
                 item.add_marker(mark)
-    items.sort(key=lambda item: item.get_closest_marker("kill") is None)
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    marks = {mark.name for mark in item.iter_markers()}
+    return 0 if "kill" in marks else 1 if marks & {"browser", "docker", "matrix"} else 2
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Leave what is there for good, all tests and what they import, out of garbage collections."""
-    gc.collect()
     gc.freeze()
     gc.enable()
     # Tests make many objects and few cycles: look for these a twentieth as often.

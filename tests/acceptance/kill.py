@@ -5,15 +5,16 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self
 
 import crash_points
 import yaml
 
-from acceptance.command import clean_environment, command_line, langgraft
+from acceptance.command import clean_environment, command_line
 from acceptance.figure import Figure, Setting, share
 from langgraft._core.errors import SettingsError
 from langgraft.environments.alfworld.game_files import open_library
@@ -40,6 +41,34 @@ class Kills:
     """What `verify` said."""
     files: int = 0
     """Files compared, over all directories."""
+
+
+class Started(Protocol):
+    """A command in a process of its own."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *ended: object) -> None: ...
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it has ended; raises `subprocess.TimeoutExpired`."""
+        ...
+
+    def communicate(self) -> tuple[str, str]:
+        """Wait until it has ended; return what it said."""
+        ...
+
+
+def begun(*words: object) -> "subprocess.Popen[str]":
+    """Begin a command as a user does."""
+    return subprocess.Popen(
+        command_line(*words),
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def measure(setting: Setting) -> list[Figure]:
@@ -191,7 +220,15 @@ def three_tasks(train_items: int, test_items: int) -> dict[str, Any]:
     }
 
 
-def kill_and_resume(plan: Path, work: Path, *, kills: int, seed: int) -> Kills:
+def kill_and_resume(
+    plan: Path,
+    work: Path,
+    *,
+    kills: int,
+    seed: int,
+    begin: Callable[..., Started] = begun,
+    undisturbed: Callable[..., tuple[int, str, str]] | None = None,
+) -> Kills:
     """Run a plan undisturbed, then again under kills, and compare what they leave.
 
     The moment of each kill is drawn from 0 to a little beyond the time the uninterrupted run
@@ -203,20 +240,24 @@ def kill_and_resume(plan: Path, work: Path, *, kills: int, seed: int) -> Kills:
         work: Folder for the run directories.
         kills: How many kills.
         seed: Of the moments.
+        begin: Begins a command in a process of its own.
+        undisturbed: Runs a command that is not killed, returns its exit code and what it said;
+            `None`: as those are that are.
     """
     chance = random.Random(seed)
     whole = work / "whole"
-    longest = BEYOND * _seconds_to_last_episode(plan, whole)
+    run_whole = partial(_ended, begin) if undisturbed is None else undisturbed
+    longest = BEYOND * _seconds_to_last_episode(plan, whole, run_whole)
     expected = results(whole)
     report = Kills()
     while report.killed < kills:
         out = work / f"killed-{report.directories}"
         while report.killed < kills and not _complete(out):
-            if _kill_after(chance.uniform(0, longest), plan, out):
+            if _kill_after(chance.uniform(0, longest), begin, plan, out):
                 report.killed += 1
                 report.while_playing += _under_way(out)
         report.directories += 1
-        _finish(plan, out, report, expected)
+        _finish(begin, plan, out, report, expected)
     return report
 
 
@@ -226,24 +267,27 @@ def results(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in sorted(paths)}
 
 
-def _seconds_to_last_episode(plan: Path, out: Path) -> float:
+def _ended(begin: Callable[..., Started], *words: object) -> tuple[int, str, str]:
+    """Run a command to its end."""
+    with begin(*words) as process:
+        printed, said = process.communicate()
+        return process.wait(), printed, said
+
+
+def _seconds_to_last_episode(
+    plan: Path, out: Path, run: Callable[..., tuple[int, str, str]]
+) -> float:
     started = time.time()
-    done = langgraft("run", plan, "--out", out)
-    if done.code != 0:
-        msg = f"the uninterrupted run ended with {done.code}: {done.stderr.strip()}"
+    code, _, said = run("run", plan, "--out", out)
+    if code != 0:
+        msg = f"the uninterrupted run ended with {code}: {said.strip()}"
         raise RuntimeError(msg)
     return max(path.stat().st_mtime for path in out.glob("runs/*/DONE.json")) - started
 
 
-def _kill_after(seconds: float, plan: Path, out: Path) -> bool:
+def _kill_after(seconds: float, begin: Callable[..., Started], plan: Path, out: Path) -> bool:
     """Start the plan and kill it; return whether it was still running."""
-    process = subprocess.Popen(
-        command_line("run", plan, "--out", out),
-        env=clean_environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    with process:
+    with begin("run", plan, "--out", out) as process:
         try:
             process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -263,16 +307,22 @@ def _under_way(out: Path) -> bool:
     return not _complete(out) and any(p.stat().st_size for p in out.glob("runs/*/items.jsonl"))
 
 
-def _finish(plan: Path, out: Path, report: Kills, expected: Mapping[str, bytes]) -> None:
-    done = langgraft("run", plan, "--out", out)
-    if done.code != 0:
-        report.findings.append(f"{out.name}: exit code {done.code}: {done.stderr.strip()[-200:]}")
+def _finish(
+    begin: Callable[..., Started],
+    plan: Path,
+    out: Path,
+    report: Kills,
+    expected: Mapping[str, bytes],
+) -> None:
+    code, _, said = _ended(begin, "run", plan, "--out", out)
+    if code != 0:
+        report.findings.append(f"{out.name}: exit code {code}: {said.strip()[-200:]}")
     found = results(out)
     names = sorted({*expected, *found})
     report.files += len(names)
     report.different += [
         f"{out.name}/{name}" for name in names if found.get(name) != expected.get(name)
     ]
-    verified = langgraft("verify", out)
-    if verified.code != 0:
-        report.findings.append(f"{out.name}: {verified.stdout.strip()[-200:]}")
+    code, printed, _ = _ended(begin, "verify", out)
+    if code != 0:
+        report.findings.append(f"{out.name}: {printed.strip()[-200:]}")

@@ -1,25 +1,23 @@
 """The command line as a user meets it, wrong input included."""
 
 import asyncio
-import contextlib
-import io
 import json
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import yaml
 from chain_study import ChainStudy, chain_plan, run_chain
+from memory_command import Done
+from memory_command import ran_here as langgraft
 
 from langgraft._core.errors import InfrastructureError, PlanError
 from langgraft._core.texts import printable
 from langgraft.benchmarks.harness.log import checked_line
 from langgraft.benchmarks.studies import choose, read_shipped_plans
-from langgraft.cli.app import run_command_line
 
 SMALL = {
     "study": "continual",
@@ -32,31 +30,6 @@ SMALL = {
     "sequences": ["A>B"],
     "conditions": [{"name": "agg", "provider": "insight"}],
 }
-
-
-class Done(NamedTuple):
-    """How a command ended."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def langgraft(*arguments: object) -> Done:
-    """Run a command in this process, as the console script does."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
-        patch.setattr(sys, "argv", ["langgraft", *map(str, arguments)])
-        patch.setenv("COLUMNS", "120")
-        try:
-            run_command_line()
-        except SystemExit as ended:
-            code = ended.code
-    return Done(int(code or 0), out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")

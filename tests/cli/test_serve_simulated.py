@@ -3,7 +3,6 @@
 import json
 import signal
 import socket
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import storms
+from warm_python import started
 
 from langgraft.benchmarks.studies import choose
 from langgraft.cli.app import run_command_line
@@ -56,16 +56,12 @@ def test_learners_when_a_plan_is_named_are_those_of_its_runs(
 
 def test_command_when_started_tells_its_url_and_ends_at_a_signal() -> None:
     """The first line is for programs; Ctrl-C is a good end."""
-    words = [sys.executable, "-m", "langgraft", "serve-simulated", "--port", "0", "--json"]
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
+    with started("serve-simulated", "--port", 0, "--json") as process:
         told = json.loads(process.stdout.readline())
         with urllib.request.urlopen(f"{told['base_url']}/models") as response:
             listed = [entry["id"] for entry in json.load(response)["data"]]
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate()
     assert listed == [*told["models"], "hashing"]
     assert "simulated-engineer" in listed
     assert (process.returncode, said) == (0, "0 calls\n")

@@ -1,14 +1,12 @@
 """The spike behind the provider contract: parallel branches, killed at every superstep."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from journal_worker import ITEMS, NEVER, read_log
+from warm_python import ran_script
 
 WORKER = Path(__file__).resolve().parent.parent / "support" / "journal_worker.py"
 NODE_RUNS = len(ITEMS) * 4
@@ -20,12 +18,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return folders of runs killed at each moment and resumed, and of one left alone."""
     folder = tmp_path_factory.mktemp("journal")
     moments = [str(moment) for moment in (*MOMENTS, NEVER)]
-    done = subprocess.run(
-        [sys.executable, str(WORKER), str(folder), *moments],
-        env={**os.environ, "PYTHONPATH": str(WORKER.parent)},
-        check=True,
-        capture_output=True,
-    )
+    done = ran_script(WORKER, folder, *moments)
+    assert done.returncode == 0, done.stderr
     ended = json.loads(done.stdout)
     assert ended.pop(str(NEVER)) == [0, 0]
     assert set(map(tuple, ended.values())) == {(signal.SIGKILL, 0)}

@@ -226,7 +226,7 @@ def test_journal_when_branches_end_in_another_order_is_the_same(
 
     journals = {
         canonical_json([node_json(each) for each in search.nodes])
-        for late in range(3)
+        for late in (0, 2)
         for _, search in [
             searched(competition, writing(slow(late)), policy=policy, steps=12, width=3)
         ]

@@ -1,9 +1,6 @@
 """Searches that are stopped or killed and taken up again, and what their checkpoints weigh."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.memory import InMemoryStore
 from tree_cases import RuleModel, good, mixed, reply, reviewing, sandbox, searched, toy, writing
+from warm_python import ran_script
 
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.sandbox import ExecutionResult, Job, PythonProgram
@@ -29,18 +27,7 @@ SUPPORT = Path(__file__).resolve().parent.parent / "support"
 
 def worked(*arguments: str) -> dict[str, Any]:
     """Run `tree_worker.py`, and return what it printed."""
-    paths = [str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(SUPPORT / "tree_worker.py"), *arguments],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(paths),
-            "LANGGRAPH_STRICT_MSGPACK": "true",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran_script(SUPPORT / "tree_worker.py", *arguments)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     made: dict[str, Any] = json.loads(done.stdout)

@@ -16,7 +16,7 @@ import pytest
 from alfworld_cases import HOW_TO_GET_IT, PRESENT, needs_alfworld
 from chroma_server import chroma_server
 from postgres_server import Schemas
-from warm_python import WarmPython
+from warm_python import TESTING, ran, run_code, started
 
 from langgraft.benchmarks.studies import shipped_plans
 from langgraft.memory import item_schema
@@ -95,12 +95,11 @@ def beside(code: str, folder: Path) -> str:
     return code.replace("/tmp/", f"{folder}/")
 
 
-def langgraft(python: WarmPython, folder: Path, *arguments: str) -> str:
+def langgraft(folder: Path, *arguments: str) -> str:
     """Run a command in a folder as `python -m langgraft` does; return what it printed."""
-    code = (
-        f"import sys; from langgraft.cli.app import run_command_line; sys.argv[1:] = {arguments!r}"
-    )
-    return python.run(f"{code}\nrun_command_line()", folder)
+    done = ran(*arguments, folder=folder, figures=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def run(arguments: list[str], folder: Path) -> str:
@@ -117,38 +116,28 @@ def run(arguments: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def python() -> Iterator[WarmPython]:
-    """Return what runs code in a process of its own, without the seconds of its imports."""
-    python = WarmPython()
-    yield python
-    python.close()
-
-
 @pytest.mark.parametrize(("page", "code"), BLOCKS)
-def test_code_of_a_page_when_pasted_runs(
-    page: Path, code: str, tmp_path: Path, python: WarmPython
-) -> None:
+def test_code_of_a_page_when_pasted_runs(page: Path, code: str, tmp_path: Path) -> None:
     """Every Python block stands on its own, beside the files that its page names."""
     save_files(page, tmp_path)
-    python.run(beside(code, tmp_path), tmp_path)
+    run_code(beside(code, tmp_path), tmp_path)
 
 
 @pytest.mark.parametrize(("page", "code"), DOCKER_BLOCKS)
 def test_code_of_a_page_when_it_needs_docker_runs_there(
-    page: Path, code: str, tmp_path: Path, docker_image: str, python: WarmPython
+    page: Path, code: str, tmp_path: Path, docker_image: str
 ) -> None:
     """Blocks that need an engine run where there is one."""
-    python.run(beside(code, tmp_path), tmp_path)
+    run_code(beside(code, tmp_path), tmp_path)
 
 
 @needs_alfworld
 @pytest.mark.parametrize(("page", "code"), ALFWORLD_BLOCKS)
 def test_code_of_a_page_when_it_needs_alfworld_runs_there(
-    page: Path, code: str, tmp_path: Path, python: WarmPython
+    page: Path, code: str, tmp_path: Path
 ) -> None:
     """Blocks that play ALFWorld run where its engine is installed."""
-    python.run(beside(code, tmp_path), tmp_path)
+    run_code(beside(code, tmp_path), tmp_path)
 
 
 def told(variable: str, value: str, code: str) -> str:
@@ -158,32 +147,32 @@ def told(variable: str, value: str, code: str) -> str:
 
 @pytest.mark.parametrize(("page", "code"), STATEBENCH_BLOCKS)
 def test_code_of_a_page_when_it_needs_statebench_runs_on_its_data(
-    page: Path, code: str, tmp_path: Path, data_dir: Path, python: WarmPython
+    page: Path, code: str, tmp_path: Path, data_dir: Path
 ) -> None:
     """Blocks that read the benchmark run where there is a copy, which is unpacked for the test."""
     if not (data_dir / "statebench").is_dir():
         pytest.skip("LANGGRAFT_DATA has no folder `statebench`")
     placed = told("LANGGRAFT_DATA", str(data_dir), beside(code, tmp_path))
-    python.run(told("XDG_CACHE_HOME", str(tmp_path), placed), tmp_path)
+    run_code(told("XDG_CACHE_HOME", str(tmp_path), placed), tmp_path)
 
 
 @pytest.mark.parametrize(("page", "code"), POSTGRES_BLOCKS)
 def test_code_of_a_page_when_it_needs_postgresql_runs_there(
-    page: Path, code: str, tmp_path: Path, postgres: Schemas, python: WarmPython
+    page: Path, code: str, tmp_path: Path, postgres: Schemas
 ) -> None:
     """Blocks that use PostgreSQL run against a server, each in an empty database."""
     save_files(page, tmp_path)
-    python.run(told("DATABASE_URL", postgres.new(), code), tmp_path)
+    run_code(told("DATABASE_URL", postgres.new(), code), tmp_path)
 
 
 @pytest.mark.parametrize(("page", "code"), CHROMA_BLOCKS)
 def test_code_of_a_page_when_it_needs_a_chroma_server_runs_there(
-    page: Path, code: str, tmp_path: Path, python: WarmPython
+    page: Path, code: str, tmp_path: Path
 ) -> None:
     """Blocks that use a Chroma server run against one."""
     save_files(page, tmp_path)
     with chroma_server() as url:
-        python.run(told("CHROMA_URL", url, code), tmp_path)
+        run_code(told("CHROMA_URL", url, code), tmp_path)
 
 
 def commands(session: str) -> list[list[str]]:
@@ -197,9 +186,7 @@ def commands(session: str) -> list[list[str]]:
 def serving(arguments: list[str], folder: Path) -> Iterator[str]:
     """Serve simulated models as a page says, on a free port; yield the port."""
     free = ["0" if each == "8000" else each for each in arguments]
-    command = [sys.executable, "-m", "langgraft", *free, "--json"]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
+    with started(*free, "--json", folder=folder) as server:
         yield re.findall(r":(\d+)/v1", server.stdout.readline())[0]
         server.terminate()
         server.stdout.read()
@@ -207,9 +194,7 @@ def serving(arguments: list[str], folder: Path) -> Iterator[str]:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_tutorial_when_pasted_in_order_works(
-    page: Path, tmp_path: Path, python: WarmPython
-) -> None:
+def test_tutorial_when_pasted_in_order_works(page: Path, tmp_path: Path) -> None:
     """Blocks and commands of a lesson work one after another in one folder, which was empty."""
     fenced = r"^```(python|console)\n(.*?)^```"
     save_files(page, tmp_path)
@@ -217,13 +202,13 @@ def test_tutorial_when_pasted_in_order_works(
         port = "8000"
         for language, code in re.findall(fenced, page.read_text(), re.MULTILINE | re.DOTALL):
             if language == "python":
-                python.run(code, tmp_path)
+                run_code(code, tmp_path)
             for arguments in commands(code):
                 if arguments[0] == "serve-simulated":
                     port = served.enter_context(serving(arguments, tmp_path))
                 else:
                     there = [each.replace(":8000/", f":{port}/") for each in arguments]
-                    langgraft(python, tmp_path, *there)
+                    langgraft(tmp_path, *there)
 
 
 def test_provider_of_the_guide_when_counted_has_thirty_lines() -> None:
@@ -236,29 +221,28 @@ def test_provider_of_the_guide_when_counted_has_thirty_lines() -> None:
 def test_provider_of_the_guide_when_held_to_the_suite_passes(tmp_path: Path) -> None:
     """Its test, as shown, runs every case and needs no plugin of pytest."""
     save_files(GUIDE, tmp_path)
-    said = run(["-m", "pytest", "-q", "-p", "no:asyncio", "test_my_memory.py"], tmp_path)
+    given = ["-q", "-p", "no:asyncio", "test_my_memory.py"]
+    said = run_code(TESTING.format(arguments=given), tmp_path)
     (passed,) = re.findall(r"^(\d+) passed in", said, re.MULTILINE)
     assert int(passed) >= 40
 
 
-def test_graph_of_the_guide_when_run_recalls_what_it_did(
-    tmp_path: Path, python: WarmPython
-) -> None:
+def test_graph_of_the_guide_when_run_recalls_what_it_did(tmp_path: Path) -> None:
     """What one turn did is at hand in the next that is like it."""
     save_files(GUIDE, tmp_path)
-    said = python.run(blocks(GUIDE, "python")[2], tmp_path)
+    said = run_code(blocks(GUIDE, "python")[2], tmp_path)
     assert "The office wifi is down: Restart the router." in said
 
 
-def test_plan_of_the_guide_when_run_finds_the_provider(tmp_path: Path, python: WarmPython) -> None:
+def test_plan_of_the_guide_when_run_finds_the_provider(tmp_path: Path) -> None:
     """A module beside the plan is found when it runs, and its settings are checked first."""
     save_files(GUIDE, tmp_path)
-    said = langgraft(python, tmp_path, "preview", "playbook.yaml")
+    said = langgraft(tmp_path, "preview", "playbook.yaml")
     assert "playbook" in said
     plan = tmp_path / "playbook.yaml"
     plan.write_text(plan.read_text().replace("top_k", "topk"))
     with pytest.raises(AssertionError, match="topk"):
-        langgraft(python, tmp_path, "run", "playbook.yaml", "--out", "runs", "--limit", "1")
+        langgraft(tmp_path, "run", "playbook.yaml", "--out", "runs", "--limit", "1")
 
 
 @pytest.mark.parametrize(
@@ -272,21 +256,21 @@ def test_world_outside_the_package_when_counted_has_at_most_eighty_lines(code: s
 
 
 def test_plan_of_the_world_guide_when_run_is_a_study_with_controls_and_report(
-    tmp_path: Path, python: WarmPython
+    tmp_path: Path,
 ) -> None:
     """The world beside the plan is found when it runs, and not imported by a preview."""
     save_files(WORLD_GUIDE, tmp_path)
-    said = langgraft(python, tmp_path, "preview", "levers.yaml")
+    said = langgraft(tmp_path, "preview", "levers.yaml")
     assert "running it imports levers:Levers, which was not looked at" in said
-    said = langgraft(python, tmp_path, "run", "levers.yaml", "--out", "runs", "--limit", "2")
+    said = langgraft(tmp_path, "run", "levers.yaml", "--out", "runs", "--limit", "2")
     assert "raw+random" in said
     assert "raw+placebo" in said
     assert "levers/gate" in (tmp_path / "runs" / "report" / "index.html").read_text()
-    langgraft(python, tmp_path, "verify", "runs")
+    langgraft(tmp_path, "verify", "runs")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_example_when_run_ends_well(path: Path, tmp_path: Path, python: WarmPython) -> None:
+def test_example_when_run_ends_well(path: Path, tmp_path: Path) -> None:
     """Examples run as they are, where what they need is there."""
     if path.name == "play_alfworld.py" and not PRESENT:
         pytest.skip(HOW_TO_GET_IT)
@@ -294,7 +278,7 @@ def test_example_when_run_ends_well(path: Path, tmp_path: Path, python: WarmPyth
         # It needs a package and a Java runtime that langgraft does not: then it is only read.
         compile(path.read_text(), path.name, "exec")
         return
-    python.run(path.read_text(), tmp_path, path)
+    run_code(path.read_text(), tmp_path, path)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from warm_python import WarmPython
+from warm_python import TESTING, run_code
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLES = REPOSITORY / "examples"
@@ -20,13 +20,11 @@ SHORT = (
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return what examples print, by name."""
-    python = WarmPython()
     names = ("support_agent", "transplant_memory", "own_environment")
     printed = {}
     for name in names:
         path = EXAMPLES / f"{name}.py"
-        printed[name] = python.run(path.read_text(), tmp_path_factory.mktemp(name), path)
-    python.close()
+        printed[name] = run_code(path.read_text(), tmp_path_factory.mktemp(name), path)
     return printed
 
 
@@ -109,7 +107,7 @@ def test_server_when_asked_by_two_keeps_their_memories_apart_and_forgets_one(
 @pytest.mark.matrix
 def test_ablation_in_ci_when_memory_helps_passes_and_writes_the_verdict(tmp_path: Path) -> None:
     """The test of the example, as its workflow runs it."""
-    run([sys.executable, "-m", "pytest", "-q", str(EXAMPLES / "ablation_in_ci.py")], tmp_path)
+    run_code(TESTING.format(arguments=["-q", str(EXAMPLES / "ablation_in_ci.py")]), tmp_path)
     assert "trajectory" in (tmp_path / "verdict.md").read_text()
 
 

@@ -11,6 +11,7 @@ import pytest
 import storms
 import yaml
 from chain_study import log_bytes
+from memory_command import ran_here
 
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.schedule import Shard
@@ -39,6 +40,7 @@ def ran(command: list[object], environment: dict[str, str]) -> subprocess.Comple
     )
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_array_when_each_of_its_jobs_has_run_has_the_bytes_of_a_plain_run(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
@@ -49,12 +51,15 @@ def test_array_when_each_of_its_jobs_has_run_has_the_bytes_of_a_plain_run(
     assert ran(["bash", "-n", SLURM], environment).returncode == 0
     plan, out = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1), tmp_path / "a folder"
     simulated = ("--model", "simulated", "--processes", "1")
-    for index in range(int(last) + 1):
-        told = {**environment, "SLURM_ARRAY_TASK_ID": str(index)}
+    for index in ("0", last):
+        told = {**environment, "SLURM_ARRAY_TASK_ID": index}
         done = ran(["bash", SLURM, plan, out, *simulated], told)
         assert done.returncode == 0, done.stderr
-    plain = ran(["langgraft", "run", plan, "--out", tmp_path / "plain", *simulated], environment)
-    assert plain.returncode == 0
+    for index in range(1, int(last)):  # those between are told apart by their number alone
+        shard = f"{index}/{int(last) + 1}"
+        assert ran_here("run", plan, "--out", out, "--shard", shard, *simulated).returncode == 0
+    plain = ran_here("run", plan, "--out", tmp_path / "plain", *simulated)
+    assert plain.returncode == 0, plain.stderr
     assert log_bytes(out) == log_bytes(tmp_path / "plain")
 
 

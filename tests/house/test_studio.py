@@ -65,10 +65,11 @@ def simulated_assistant() -> Any:
     return module.SimulatedAssistant()
 
 
-async def test_graphs_when_served_in_one_process_run_and_leave_nothing_untracked(
-    tmp_path: Path,
-) -> None:
-    """Every graph is there and works; who told the assistant something is remembered, nobody else is."""
+async def test_graphs_when_served_run_remember_and_leave_nothing_untracked(tmp_path: Path) -> None:
+    """Every graph works; who told the assistant something is remembered, by a model that is named too.
+
+    The model alone is shown it, and that of nobody else, also once the server was started anew.
+    """
     folder, log = clone(tmp_path / "clone"), tmp_path / "log"
     with dev_server(folder, log) as url:
         async with get_client(url=url) as client:
@@ -76,35 +77,24 @@ async def test_graphs_when_served_in_one_process_run_and_leave_nothing_untracked
             assert served == set(json.loads((folder / "langgraph.json").read_text())["graphs"])
 
             talk = Talk(client)
-            assert (await talk.ask("ada", "The wifi is down.")).startswith("I had a look.")
-            assert (await talk.ask("ada", "Is the wifi down again?")).startswith("I remember.")
-            assert (await talk.ask("bob", "The wifi is down.")).startswith("I had a look.")
+            for user, room in (("ada", "tangerine"), ("bob", "walnut")):
+                answer = await talk.ask(user, f"The wifi is down in the {room} room.")
+                assert answer.startswith("I had a look.")
+            answer = await talk.ask("ada", "Is the wifi down in the tangerine room again?")
+            assert answer.startswith("I remember.")
 
             task = {"task_id": "babyai/action_obj_door/0"}
             played = await client.runs.wait(None, "react", input=task)
             assert played["deltas"]  # type: ignore[call-overload]
-    said = log.read_text()
-    assert "Blocking call" not in said
-    assert "Memory failed" not in said
-    assert "not filed" not in said
-    assert untracked(folder) == ""
 
-
-async def test_assistant_when_it_remembers_shows_it_to_the_model_alone(tmp_path: Path) -> None:
-    """A model that is named is sent what its user said before, also before the server was started anew."""
-    folder, log = clone(tmp_path / "clone"), tmp_path / "log"
     async with serve(simulated_assistant()) as model:
         named = {"ASSISTANT_MODEL": "openai:simulated", "OPENAI_API_KEY": "none"}
         named["OPENAI_BASE_URL"] = model.base_url
         with dev_server(folder, log, **named) as url:
             async with get_client(url=url) as client:
                 talk = Talk(client)
-                await talk.ask("ada", "The wifi is down in the tangerine room.")
-                await talk.ask("bob", "The wifi is down in the walnut room.")
-        assert BLOCK_START not in json.dumps([call.request for call in model.calls])
-        with dev_server(folder, log, **named) as url:
-            async with get_client(url=url) as client:
-                talk = Talk(client)
+                await talk.ask("cyd", "The wifi is down.")
+                assert BLOCK_START not in json.dumps([call.request for call in model.calls])
                 answer = await talk.ask("ada", "Again the wifi is down.")
     assert answer.startswith("I remember.")
     prompt = json.dumps(model.calls[-1].request["messages"])
@@ -114,3 +104,9 @@ async def test_assistant_when_it_remembers_shows_it_to_the_model_alone(tmp_path:
     assert "Again the wifi is down." in talk.said
     assert "tangerine" not in talk.said
     assert BLOCK_START not in talk.said
+
+    said = log.read_text()
+    assert "Blocking call" not in said
+    assert "Memory failed" not in said
+    assert "not filed" not in said
+    assert untracked(folder) == ""

@@ -4,7 +4,6 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +33,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Command
 from postgres_server import Schemas
 from table_embeddings import TableEmbeddings
+from warm_python import Warm
 
 from langgraft._core.effects import ado, arun, do, run
 from langgraft._core.errors import InfrastructureError
@@ -645,12 +645,8 @@ def test_background_when_another_answer_is_not_filed_is_filed_later(store: Fault
 def test_turn_when_its_process_died_before_filing_is_filed_once(tmp_path: Path, then: str) -> None:
     """Resumed, it is the turn it was; left, its answer is filed as of unknown outcome."""
     memory, checkpoints = f"sqlite:{tmp_path}/m", str(tmp_path / "checkpoints")
-    process = get_context("forkserver").Process(
-        target=dies_before_filing, args=(memory, checkpoints, "zq0t0")
-    )
-    process.start()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
+    with Warm(dies_before_filing, memory, checkpoints, "zq0t0") as process:
+        assert process.wait() == -signal.SIGKILL
     with open_store(memory) as store, SqliteSaver.from_conn_string(checkpoints) as saver:
         chat = Chat(chat_app(store=store, checkpointer=saver, outcome=lambda _: True))
         assert bank(store) == []

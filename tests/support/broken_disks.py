@@ -1,8 +1,8 @@
 """Run plans on disks that are full, read-only, or gone, and again once that is put right.
 
 Run in a mount namespace of its own (`unshare --mount`), so that nobody else sees the disks and none is
-left behind. Arguments: an empty folder, and what to break. Prints one JSON object: how often something
-was broken, what was said of it, and what went wrong.
+left behind. Arguments: an empty folder, and what to break, one after the other. Prints a JSON object of
+each: how often something was broken, what was said of it, and what went wrong.
 """
 
 import asyncio
@@ -141,7 +141,7 @@ def served_models(base: Path) -> Report:
     plan, log = write_plan(base / "plan.yaml", runs=1, items=1), base / "calls.jsonl"
     with served(plan, "--call-log", log) as url:
         run = served_to(url, plan)
-        sizes = [round(100_000 * 1.3**step) // PAGE * PAGE for step in range(20)]
+        sizes = [round(100_000 * 1.5**step) // PAGE * PAGE for step in range(14)]
         report = full(base, "size", sizes, run)
         calls = len(log.read_text("utf-8").splitlines())
         run(base / "again")
@@ -213,22 +213,30 @@ def read_only(base: Path) -> Report:
 
 def main() -> None:
     """Break what is asked for."""
-    base, what = Path(sys.argv[1]), sys.argv[2]
+    base, *broken = sys.argv[1:]
     os.environ.setdefault("OPENAI_API_KEY", "none")
+    told = {}
+    for what in broken:
+        (Path(base) / what).mkdir()
+        report = broke(Path(base) / what, what)
+        told[what] = {"tried": report.tried, "said": report.said, "problems": report.problems}
+    sys.stdout.write(json.dumps(told))
+
+
+def broke(base: Path, what: str) -> Report:
+    """Break something, in a folder that is empty."""
     chains = chained(chain_plan(streams=1, items=3, probes=(2,)))
     match what:
         case "blocks":
-            report = full(base, "size", range(PAGE, 100 * PAGE, PAGE), chains)
+            return full(base, "size", range(PAGE, 100 * PAGE, PAGE), chains)
         case "inodes":
-            report = full(base, "nr_inodes", range(1, 100), chains)
+            return full(base, "nr_inodes", range(1, 100), chains)
         case "served":
-            report = served_models(base)
+            return served_models(base)
         case "gone":
-            report = gone(base)
+            return gone(base)
         case _:
-            report = read_only(base)
-    told = {"tried": report.tried, "said": report.said, "problems": report.problems}
-    sys.stdout.write(json.dumps(told))
+            return read_only(base)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`langgraft memory` in this process: what it printed, its JSON, its refusals."""
+"""`langgraft` in this process, and `langgraft memory`: what it printed, its JSON, its refusals."""
 
 import contextlib
 import io
@@ -20,22 +20,28 @@ class Done(NamedTuple):
     stderr: str
 
 
-def memory(*arguments: object) -> Done:
-    """Run a command of `langgraft memory` in this process, as the console script does."""
+def ran_here(*arguments: object, columns: int = 120) -> Done:
+    """Run a command in this process, as the console script does."""
     out, err = io.StringIO(), io.StringIO()
     with (
         pytest.MonkeyPatch.context() as patch,
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
-        patch.setattr(sys, "argv", ["langgraft", "memory", *map(str, arguments)])
-        patch.setenv("COLUMNS", "100")
+        patch.setattr(sys, "argv", ["langgraft", *map(str, arguments)])
+        patch.setenv("COLUMNS", str(columns))
         try:
             run_command_line()
         except SystemExit as ended:
             code = ended.code
-    assert all(each.isprintable() for each in out.getvalue().split("\n"))
     return Done(int(code or 0), out.getvalue(), err.getvalue())
+
+
+def memory(*arguments: object) -> Done:
+    """Run a command of `langgraft memory` in this process."""
+    done = ran_here("memory", *arguments, columns=100)
+    assert all(each.isprintable() for each in done.stdout.split("\n"))
+    return done
 
 
 def told(*arguments: object) -> Any:

@@ -6,8 +6,6 @@ directory's events tell of each request that was sent.
 
 import contextlib
 import json
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from warm_python import ran, started
 
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 
@@ -104,14 +103,8 @@ def write_plan(path: Path, *, runs: int, items: int, **more: object) -> Path:
 @contextlib.contextmanager
 def served(plan: str | Path, *options: object) -> Iterator[str]:
     """Serve the simulated models of a plan in a process of its own; yield the URL."""
-    command = [sys.executable, "-m", "langgraft", "serve-simulated", plan, "--port", 0, "--json"]
-    with subprocess.Popen(
-        [str(word) for word in (*command, *options)],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with started("serve-simulated", plan, "--port", 0, "--json", *options) as process:
         try:
-            assert process.stdout is not None
             yield json.loads(process.stdout.readline())["base_url"]
         finally:
             process.terminate()
@@ -186,15 +179,7 @@ def weathered(folder: Path, plan: Path, script: Path | None, *options: object) -
     faults = () if script is None else ("--faults", script)
     with served(plan, "--call-log", log, *faults) as url:
         began = time.monotonic()
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "langgraft", "run", str(plan), "--out", str(out)),
-                *("--base-url", url, *map(str, options)),
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = ran("run", plan, "--out", out, "--base-url", url, *options)
         seconds = time.monotonic() - began
     asked = [json.loads(line) for line in log.read_text().splitlines()]
     usages = [

@@ -176,6 +176,7 @@ def tell(folder: Path, killed: int) -> None:
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("error")
     if sys.argv[2] == "merges":
         main_of_merges(Path(sys.argv[1]))
     else:

@@ -5,8 +5,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +24,7 @@ from ablation_cases import (
     results,
     tried,
 )
+from warm_python import Warm, run_code, started
 
 from langgraft._core.errors import InputError, LanggraftError, ResumeRefusedError
 from langgraft.benchmarks.ablation import Ablation, Experiment, Task, ablate, open_ablation
@@ -63,16 +62,18 @@ experiment = made(
 """
 
 
-def command(folder: Path, out: Path) -> subprocess.Popen[bytes]:
+def command(folder: Path, out: Path) -> Warm:
     """Begin an ablation, or go on with one, in a process of its own."""
-    path = os.pathsep.join([str(folder), str(SUPPORT), *sys.path])
-    asking = [sys.executable, "-m", "langgraft", "ablate", "my_agent:experiment", "--credit", "8"]
-    return subprocess.Popen(
-        [*asking, "--out", str(out)],
-        env={**os.environ, "PYTHONPATH": path},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    path = os.pathsep.join([str(folder), str(SUPPORT)])
+    asking = ("ablate", "my_agent:experiment", "--credit", 8, "--out", out)
+    return started(*asking, environment={**os.environ, "PYTHONPATH": path})
+
+
+def finish(folder: Path, out: Path) -> None:
+    """Begin an ablation, or go on with one, until it has ended well."""
+    with command(folder, out) as process:
+        done = process.ended()
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.kill
@@ -81,20 +82,20 @@ def test_ablation_when_killed_at_several_moments_then_leaves_the_same_bytes(
 ) -> None:
     """After the first results, and in the test; then it is run again."""
     (tmp_path / "my_agent.py").write_text(MODULE)
-    assert command(tmp_path, tmp_path / "whole").wait() == 0
+    finish(tmp_path, tmp_path / "whole")
     whole = items(tmp_path / "whole")
     results = sum(each.count(b"\n") for each in whole.values())
     killed = 0
     for share in (0.02, 0.6):
-        process = command(tmp_path, tmp_path / "out")
-        while process.poll() is None:
-            done = sum(each.count(b"\n") for each in items(tmp_path / "out").values())
-            if done >= share * results:
-                process.send_signal(signal.SIGKILL)
-                killed += process.wait() == -signal.SIGKILL
-            time.sleep(0.01)
+        with command(tmp_path, tmp_path / "out") as process:
+            while process.poll() is None:
+                done = sum(each.count(b"\n") for each in items(tmp_path / "out").values())
+                if done >= share * results:
+                    process.kill()
+                    killed += process.wait() == -signal.SIGKILL
+                time.sleep(0.01)
     assert killed == 2
-    assert command(tmp_path, tmp_path / "out").wait() == 0
+    finish(tmp_path, tmp_path / "out")
     assert items(tmp_path / "out") == whole
     assert not verify_directory(tmp_path / "out")
 
@@ -227,10 +228,10 @@ async def main():
 
         made = experiment(build=build, model=None, replicates=1)
         try:
-            await asyncio.to_thread(ablate, made, out=sys.argv[1], concurrency=1)
+            await asyncio.to_thread(ablate, made, out="out", concurrency=1)
         except LanggraftError as error:
             first = str(error)
-        found = await asyncio.to_thread(ablate, made, out=sys.argv[1], concurrency=1)
+        found = await asyncio.to_thread(ablate, made, out="out", concurrency=1)
     print(json.dumps([first, results(found, "none"), results(found, "trajectory")]))
 
 asyncio.run(main())
@@ -242,14 +243,9 @@ def test_agent_when_its_model_is_a_server_then_is_tried_over_http(tmp_path: Path
 
     In a process of its own, as these are never closed.
     """
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", OVER_HTTP, str(tmp_path / "out")],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(SUPPORT), *sys.path])},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    first, none, memory = json.loads(done.stdout)
+    path = {"PYTHONPATH": str(SUPPORT)}
+    told = run_code(OVER_HTTP, tmp_path, environment={**os.environ, **path})
+    first, none, memory = json.loads(told)
     assert re.match("not finished: .*503", first)
     assert [each["error"] for each in none] == ["", "", ""]
     assert [each["score"] for each in none] == [0, 0, 1]

@@ -6,15 +6,14 @@ import json
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import yaml
 from langchain_core.language_models import BaseChatModel
+from warm_python import Ended, ran, started
 
 from langgraft._core.errors import InputError, PlanError
 from langgraft.benchmarks.harness.cache import ResponseCache
@@ -46,13 +45,6 @@ PLAN = {
 }
 MODEL = "openai:simulated"
 RESET = Fault(FaultKind.RESET)
-
-
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    stderr: str
 
 
 class FakeTime:
@@ -92,27 +84,9 @@ def port_of(server: ModelServer) -> int:
     return int(server.base_url.rpartition(":")[2].removesuffix("/v1"))
 
 
-async def started(plan: Path, out: Path, base_url: str, *more: str) -> asyncio.subprocess.Process:
-    """Start the plan from the command line, in a process of its own."""
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "langgraft", "run", plan, "--out", out),
-        *("--base-url", base_url, *more),
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-    )
-
-
 async def command(plan: Path, out: Path, base_url: str, *more: str) -> Ended:
-    """Run the plan from the command line."""
-    process = await started(plan, out, base_url, *more)
-    _, stderr = await process.communicate()
-    assert process.returncode is not None
-    return Ended(process.returncode, stderr.decode())
-
-
-def langgraft(*words: object) -> "subprocess.CompletedProcess[bytes]":
-    """Run another command."""
-    return subprocess.run([sys.executable, "-m", "langgraft", *map(str, words)], check=False)
+    """Run the plan from the command line, in a process of its own, beside the server of this one."""
+    return await asyncio.to_thread(ran, "run", plan, "--out", out, "--base-url", base_url, *more)
 
 
 def logs(out: Path) -> dict[Path, bytes]:
@@ -162,7 +136,7 @@ async def test_command_when_the_model_is_behind_http_then_items_are_those_of_the
     async with serve(SimulatedBabyAI(seed=SEED)) as server:
         url = server.base_url
         ended = await command(plan, out, url, "--model", MODEL)
-    assert ended.code == 0, ended.stderr
+    assert ended.returncode == 0, ended.stderr
     assert logs(out) == expected
     assert "The model is simulated." in (out / "report" / "index.html").read_text()
     assert verify_directory(out) == []
@@ -182,19 +156,19 @@ async def test_command_when_the_model_is_behind_http_then_items_are_those_of_the
 async def _check_replays(plan: Path, expected: dict[Path, bytes], out: Path, url: str) -> None:
     """Play the plan from an export of its replies, by two processes; then from one that lacks some."""
     replay = out.parent / "replay.jsonl"
-    assert langgraft("cache", "export", out, "--out", replay).returncode == 0
+    assert ran("cache", "export", out, "--out", replay).returncode == 0
     head, first, *rest, _ = replay.read_bytes().splitlines(keepends=True)
-    assert langgraft("cache", "import", replay, out.parent / "whole.sqlite").returncode == 0
+    assert ran("cache", "import", replay, out.parent / "whole.sqlite").returncode == 0
     few = out.parent / "few.jsonl"
     few.write_bytes(b"".join([head, *rest, b'{"replies":%d}\n' % len(rest)]))
-    assert langgraft("cache", "import", few, out.parent / "few.sqlite").returncode == 0
+    assert ran("cache", "import", few, out.parent / "few.sqlite").returncode == 0
 
     again = ("--model", MODEL, "--processes", "2", "--replay")
     ended = await command(plan, out.parent / "again", url, *again, str(out.parent / "whole.sqlite"))
-    assert ended.code == 0, ended.stderr
+    assert ended.returncode == 0, ended.stderr
     assert logs(out.parent / "again") == expected
     ended = await command(plan, out.parent / "less", url, *again, str(out.parent / "few.sqlite"))
-    assert ended.code == 2
+    assert ended.returncode == 2
     lacks = json.loads(first)["key"][:12]
     told = (
         rf"few.sqlite: no reply is kept for this request of node '\w+' \(.*key {lacks}\): the most"
@@ -210,11 +184,11 @@ async def test_command_when_calls_are_capped_then_stops_before_the_cap_and_goes_
     out, chosen = tmp_path / "run", ("--model", MODEL)
     async with serve(SimulatedBabyAI(seed=SEED)) as server:
         ended = await command(plan, out, server.base_url, *chosen, "--max-calls", "4")
-        assert ended.code != 0
+        assert ended.returncode != 0
         assert "the cap of 4 calls would be exceeded" in ended.stderr
         assert 0 < len(server.calls) <= 4
         again = await command(plan, out, server.base_url, *chosen, "--max-calls", "1000")
-    assert again.code == 0, again.stderr
+    assert again.returncode == 0, again.stderr
     assert logs(out) == expected
 
 
@@ -240,16 +214,17 @@ async def test_command_when_interrupted_while_the_server_drips_then_ends_and_goe
         return Fault(kind)
 
     async with serve(SimulatedBabyAI(seed=SEED), faults=drips) as server:
-        process = await started(plan, out, server.base_url, *more)
-        await met.wait()
-        process.send_signal(signal.SIGINT)
-        async with asyncio.timeout(300):  # a third of what a call may take
-            _, said = await process.communicate()
-        assert process.returncode == 130, said
+        words = ("run", plan, "--out", out, "--base-url", server.base_url)
+        with await asyncio.to_thread(started, *words, *more) as process:
+            await met.wait()
+            process.send_signal(signal.SIGINT)
+            async with asyncio.timeout(300):  # a third of what a call may take
+                stopped = await asyncio.to_thread(process.ended)
+        assert stopped.returncode == 130, stopped.stderr
         assert PlanLog(out).n_done < PlanLog(out).n_planned
         again = True
-        ended = await command(plan, out, server.base_url, *more)
-    assert ended.code == 0, ended.stderr
+        ended = await command(plan, out, server.base_url, "--model", MODEL, *more[-2:])
+    assert ended.returncode == 0, ended.stderr
     assert logs(out) == expected
 
 

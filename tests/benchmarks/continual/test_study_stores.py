@@ -2,9 +2,6 @@
 
 import asyncio
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 import yaml
+from warm_python import started
 
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.study import ContinualStudy
@@ -136,14 +134,10 @@ def test_run_when_killed_over_chroma_and_gone_on_with_elsewhere_then_is_the_same
     """What a kill leaves in an embedded store harms neither it nor the run, in memory or there."""
     plan, out = tmp_path / "plan.yaml", tmp_path / "run"
     plan.write_text(yaml.safe_dump(PLAN))
-    command = [sys.executable, "-m", "langgraft", "run", str(plan), "--out", str(out)]
-    process = subprocess.Popen([*command, "--store", "chroma"], stderr=subprocess.DEVNULL)
-    try:
+    with started("run", plan, "--out", out, "--store", "chroma") as process:
         while process.poll() is None and not _train_item_is_committed(out):
             time.sleep(0.005)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.kill()
     assert 0 < PlanLog(out).n_done < PlanLog(out).n_planned
     copy = tmp_path / "copy"
     shutil.copytree(out, copy)

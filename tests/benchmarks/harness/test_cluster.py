@@ -5,7 +5,6 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import storms
+import warm_python
 from chain_study import ChainStudy, chain_plan, log_bytes, run_chain
 
 from langgraft._core.errors import (
@@ -100,13 +100,7 @@ def test_caps_and_replies_when_nodes_share_no_file_are_one(
 
         def ran(folder: Path, *options: object) -> tuple[int, int, str]:
             before = len(calls.read_bytes().splitlines()) if calls.exists() else 0
-            command = ["run", plan, "--out", folder, "--base-url", url, *options]
-            done = subprocess.run(
-                [sys.executable, "-m", "langgraft", *map(str, command)],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = warm_python.ran("run", plan, "--out", folder, "--base-url", url, *options)
             return done.returncode, len(calls.read_bytes().splitlines()) - before, done.stderr
 
         code, plain, _ = ran(tmp_path / "plain")

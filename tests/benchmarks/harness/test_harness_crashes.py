@@ -3,12 +3,11 @@
 import asyncio
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from chain_study import chain_plan, log_bytes, run_chain
+from warm_python import ran_script
 
 from langgraft._core.errors import RunDirectoryError
 from langgraft.benchmarks.harness.log import PlanLog, run_folder
@@ -19,8 +18,8 @@ SUPPORT = Path(__file__).parents[2] / "support"
 
 def crash(out: Path, *arguments: str) -> tuple[int, list[str]]:
     """Return how many kills there were and what went wrong."""
-    command = [sys.executable, str(SUPPORT / "crash_points.py"), str(out), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = ran_script(SUPPORT / "crash_points.py", out, *arguments)
+    assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     return found["tried"], found["problems"]
 

@@ -10,9 +10,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chain_study import chain_plan, log_bytes, run_chain
+from warm_python import Warm, started_script
+from warm_python import started as command
 
 from langgraft._core.errors import RunDirectoryError
 from langgraft.benchmarks.harness.log import PlanLog
@@ -21,24 +24,18 @@ from langgraft.benchmarks.harness.verify import verify_directory
 pytestmark = pytest.mark.kill  # processes that are stopped
 
 PAUSE = 0.05
+SUPPORT = Path(__file__).parents[2] / "support"
 
 
-def start(
-    out: Path, pause: float, manner: str = "polite", largest: int = 0
-) -> subprocess.Popen[str]:
+def start(out: Path, pause: float, manner: str = "polite", largest: int = 0) -> Warm:
     """Start a plan as a process."""
-    script = Path(__file__).parents[2] / "support" / "chain_process.py"
-    command = [sys.executable, str(script), str(out), str(pause), manner, str(largest)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return started_script(SUPPORT / "chain_process.py", out, pause, manner, largest)
 
 
 @contextmanager
-def started(
-    out: Path, pause: float, manner: str = "polite", until: str = "run"
-) -> Iterator[subprocess.Popen[str]]:
+def started(out: Path, pause: float, manner: str = "polite", until: str = "run") -> Iterator[Warm]:
     """A process that has told of an event of the kind `until`."""
     with start(out, pause, manner) as process:
-        assert process.stdout is not None
         try:
             for line in process.stdout:
                 if json.loads(line)["event"] == until:
@@ -60,8 +57,7 @@ def test_process_when_interrupted_then_exits_with_130_and_resumes(tmp_path: Path
     out = tmp_path / "interrupted"
     with started(out, PAUSE, until="item") as process:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
-        assert process.returncode == 130
+        assert process.ended().returncode == 130
     log = PlanLog(out)
     assert 0 < log.n_done < log.n_planned
     assert verify_directory(out) == []
@@ -73,18 +69,11 @@ def test_processes_when_all_are_interrupted_then_only_the_first_says_so(
     tmp_path: Path, until: str
 ) -> None:
     """A terminal sends Ctrl-C to all processes of a plan, also to those that are still loading."""
-    command = [sys.executable, "-m", "langgraft", "run", "demo", "--limit", "3", "--json"]
-    with subprocess.Popen(
-        [*command, "--processes", "2", "--out", str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        assert process.stdout is not None
+    words = ("run", "demo", "--limit", "3", "--json", "--processes", "2", "--out", tmp_path)
+    with command(*words, apart=True) as process:
         assert any(json.loads(line)["event"] == until for line in process.stdout)
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate()
     assert process.returncode == 130
     assert said == "not finished; run the same command again to go on\n"
     assert verify_directory(tmp_path) == []
@@ -116,7 +105,7 @@ def test_process_when_a_file_cannot_grow_then_one_line_names_it_and_resuming_wor
     """A write the system refuses half-way is taken back, named in one line, and made good."""
     out = tmp_path / "out"
     with start(out, PAUSE, largest=3_200) as process:
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate()
     assert process.returncode == 2
     assert "File too large" in said
     assert str(out) in said
@@ -125,25 +114,20 @@ def test_process_when_a_file_cannot_grow_then_one_line_names_it_and_resuming_wor
     assert finish(out) == finish(tmp_path / "whole")
 
 
-@pytest.mark.parametrize(
-    ("broken", "least", "said"),
-    [
-        ("blocks", 15, "No space left on device"),
-        ("inodes", 20, "No space left on device"),
-        ("served", 8, "(full|disk I/O error|No space left on device)"),
-        ("gone", 12, "mount"),
-        ("read-only", 2, "Read-only file system"),
-    ],
-)
-def test_plan_when_its_disk_breaks_then_says_what_to_do_and_goes_on_once_it_is_mended(
-    tmp_path: Path, broken: str, least: int, said: str
-) -> None:
-    """Full in any place, gone or read-only: a line names the file and the remedy, and nothing is lost.
+BROKEN = {
+    "blocks": (15, "No space left on device"),
+    "inodes": (20, "No space left on device"),
+    "served": (5, "(full|disk I/O error|No space left on device)"),
+    "gone": (12, "mount"),
+    "read-only": (2, "Read-only file system"),
+}
+"""What is broken, how often at least, and what the system says of it."""
 
-    That holds for the run directory, for the replies, spending and bank of a served model, and for
-    calls: those under way may be made twice, and no others.
-    """
-    script = Path(__file__).parents[2] / "support" / "broken_disks.py"
+
+@pytest.fixture(scope="module")
+def disks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Break disks, all in one process, and return what came of each."""
+    script = SUPPORT / "broken_disks.py"
     as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
     apart = ["unshare", *as_root, "--mount"]
     try:
@@ -152,12 +136,25 @@ def test_plan_when_its_disk_breaks_then_says_what_to_do_and_goes_on_once_it_is_m
     except OSError:
         pytest.skip("there is no unshare; a file that cannot grow is tried above")
     done = subprocess.run(
-        [*apart, sys.executable, script, tmp_path, broken],
-        capture_output=True,
+        [*apart, sys.executable, script, tmp_path_factory.mktemp("disks"), *BROKEN],
+        stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
-    found = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_plan_when_its_disk_breaks_then_says_what_to_do_and_goes_on_once_it_is_mended(
+    disks: dict[str, Any], broken: str
+) -> None:
+    """Full in any place, gone or read-only: a line names the file and the remedy, and nothing is lost.
+
+    That holds for the run directory, for the replies, spending and bank of a served model, and for
+    calls: those under way may be made twice, and no others.
+    """
+    found, (least, said) = disks[broken], BROKEN[broken]
     assert found["problems"] == []
     assert found["tried"] >= least
     remedy = re.compile(f"^[^\n]*/[^\n]*: [^\n]*{said}[^\n]*(put that right|put it back)[^\n]*$")

@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 import storms
 from chain_study import ChainPlan, ChainStudy, chain_plan, log_bytes, run_chain
+from warm_python import started, started_script
 
 from langgraft._core.errors import (
     InfrastructureError,
@@ -129,15 +129,13 @@ async def test_calls_of_two_processes_are_as_many_as_their_server_bears_also_onc
         return Fault(FaultKind.SLOW_FIRST_BYTE, seconds=0.3)
 
     async with serve(learners(prepared), faults=too_many) as server:
-        running = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "langgraft", "run", path, "--out", tmp_path / "out"),
-            *("--base-url", server.base_url, "--processes", "2", "--concurrency", "16"),
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        await begun.wait()
-        os.kill(children(running.pid)[0], signal.SIGKILL)
-        assert await running.wait() == 0
+        words = ("run", path, "--out", tmp_path / "out", "--base-url", server.base_url)
+        more = ("--processes", 2, "--concurrency", 16)
+        with await asyncio.to_thread(started, *words, *more) as running:
+            await begun.wait()
+            os.kill(children(running.pid)[0], signal.SIGKILL)
+            ended = await asyncio.to_thread(running.ended)
+        assert ended.returncode == 0, ended.stderr
     assert server.most_at_once <= 16
     assert sum(each > bears for each in seen) < len(seen) / 4
     assert verify_directory(tmp_path / "out") == []
@@ -296,17 +294,15 @@ def test_directory_when_its_holder_is_killed_is_free_once_the_others_are_gone(
     script, out = tmp_path / "script.py", tmp_path / "out"
     script.write_text(SCRIPT, "utf-8")
     support = Path(__file__).parents[2] / "support"
-    process = subprocess.Popen(
-        [sys.executable, str(script), str(out)], env=os.environ | {"PYTHONPATH": str(support)}
-    )
-    deadline = time.monotonic() + 60
-    while len(list(out.glob("process-*.lock"))) < 2 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    helpers = children(process.pid)
-    assert len(helpers) == 2
-    os.kill(helpers[0], signal.SIGSTOP)  # one that does not notice for a while
-    process.kill()
-    process.wait()
+    environment = os.environ | {"PYTHONPATH": str(support)}
+    with started_script(script, out, environment=environment) as process:
+        while len(list(out.glob("process-*.lock"))) < 2:
+            assert process.poll() is None
+            time.sleep(0.05)
+        helpers = children(process.pid)
+        assert len(helpers) == 2
+        os.kill(helpers[0], signal.SIGSTOP)  # one that does not notice for a while
+        process.kill()
     prepared = prepare(ChainStudy(), chain_plan(streams=4, pause=0.5))
     threading.Timer(1.0, os.kill, (helpers[0], signal.SIGCONT)).start()
     with hold_directory(out, prepared):

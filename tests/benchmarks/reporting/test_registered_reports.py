@@ -47,6 +47,8 @@ from langgraft.benchmarks.transplant.analysis import analyze as analyze_transpla
 from langgraft.benchmarks.transplant.report import write_report as write_transplant
 from langgraft.memory.model import MemoryDelta
 
+pytestmark = pytest.mark.usefixtures("no_figures")  # words and tables
+
 REGISTERED: JSON = {"sha256": "ab" * 32, "time": "2026-01-02T03:04:05+00:00"}
 
 

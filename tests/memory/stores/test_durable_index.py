@@ -6,8 +6,6 @@ import logging
 import os
 import random
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
@@ -21,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.store.base import BaseStore, Op, PutOp, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
+from warm_python import started_script
 
 from langgraft._core.errors import InputError, SettingsError, StorePathError
 from langgraft.memory.rankers import BM25, MMR, Dense, Hybrid, Ranker, TermOverlap
@@ -368,13 +367,7 @@ def test_store_when_its_process_is_killed_then_reopens_with_all_it_acknowledged(
     worker = Path(durable_worker.__file__)
     acknowledged: dict[str, Any] = {}
     for seed in range(10):
-        process = subprocess.Popen(
-            [sys.executable, str(worker), str(tmp_path), str(seed)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdout is not None
-        with process.stdout:
+        with started_script(worker, tmp_path, seed) as process:
             for _ in range(draw.randrange(30, 250)):
                 key, value = json.loads(process.stdout.readline())
                 acknowledged[key] = value
@@ -383,7 +376,6 @@ def test_store_when_its_process_is_killed_then_reopens_with_all_it_acknowledged(
                 if line.endswith("\n"):
                     key, value = json.loads(line)
                     acknowledged[key] = value
-        process.wait()
         store, ranked = durable_worker.opened(tmp_path)
         fresh = RankedStore(store, BM25())
         for word in durable_worker.WORDS:

@@ -1,7 +1,8 @@
 """The suite of memory providers: all that are registered, in memory, and two on other stores.
 
 What a store may get wrong does not depend on the provider. The two are those that write most: one
-moves items between tiers, one replaces what it has filed. Settings that make a provider another
+moves items between tiers, one replaces what it has filed; both in SQLite, one on each server, where
+the suite of stores draws what they write and more. Settings that make a provider another
 one, and the controls, are of the matrix too.
 """
 
@@ -209,7 +210,7 @@ _WRITING = {name: REGISTERED[name] for name in ("lightweight", "coding")}
 globals().update(
     suites(REGISTERED, InMemory)
     | suites({**SETTINGS, **CONTROLS}, Varied)
-    | suites(_WRITING, InChroma)
-    | suites(_WRITING, InPostgres)
+    | suites({"lightweight": REGISTERED["lightweight"]}, InChroma)
+    | suites({"coding": REGISTERED["coding"]}, InPostgres)
     | suites(_WRITING, InSQLite)
 )
