@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, TypeAlias
 
 import crash_points
 import yaml
+from warm_python import Warm
 
 from acceptance.command import clean_environment, command_line
 from acceptance.figure import Figure, Setting, share
@@ -23,6 +24,8 @@ TESTS = "tests/cli/test_kill.py"
 """What kills a smaller plan."""
 TESTS_OF_WORLDS = "tests/benchmarks/continual/test_pairs.py"
 """What cuts streams of a plan of two worlds in the middle."""
+Started: TypeAlias = "subprocess.Popen[str] | Warm"
+"""A command in a process of its own."""
 BEYOND = 1.25
 """The latest moment of a kill, in units of the time until the last episode is committed."""
 
@@ -41,23 +44,6 @@ class Kills:
     """What `verify` said."""
     files: int = 0
     """Files compared, over all directories."""
-
-
-class Started(Protocol):
-    """A command in a process of its own."""
-
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *ended: object) -> None: ...
-    def kill(self) -> None:
-        """End it with SIGKILL."""
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait until it has ended; raises `subprocess.TimeoutExpired`."""
-        ...
-
-    def communicate(self) -> tuple[str, str]:
-        """Wait until it has ended; return what it said."""
-        ...
 
 
 def begun(*words: object) -> "subprocess.Popen[str]":

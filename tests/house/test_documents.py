@@ -1,11 +1,8 @@
 """What the documents show works."""
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
@@ -98,20 +95,6 @@ def beside(code: str, folder: Path) -> str:
 def langgraft(folder: Path, *arguments: str) -> str:
     """Run a command in a folder as `python -m langgraft` does; return what it printed."""
     done = ran(*arguments, folder=folder, figures=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def run(arguments: list[str], folder: Path) -> str:
-    """Run Python in an empty folder; return what it printed."""
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env=dict(os.environ),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -1,8 +1,5 @@
 """What the examples show is so; that each of them runs, `test_documents.py` holds."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -101,7 +98,7 @@ def test_server_when_asked_by_two_keeps_their_memories_apart_and_forgets_one(
     tmp_path: Path,
 ) -> None:
     """Whose bank it is goes by the token, and an unknown token gets none."""
-    run([sys.executable, "-c", ASKING.format(folder=str(EXAMPLES))], tmp_path)
+    run_code(ASKING.format(folder=str(EXAMPLES)), tmp_path)
 
 
 @pytest.mark.matrix
@@ -115,11 +112,3 @@ def test_workflow_of_the_example_when_read_runs_that_test() -> None:
     """What is to be copied is a workflow, and names the file."""
     job = yaml.safe_load((EXAMPLES / "ablation_in_ci.yml").read_text())["jobs"]["ablation"]
     assert "pytest examples/ablation_in_ci.py" in [step.get("run") for step in job["steps"]]
-
-
-def run(command: list[str], folder: Path) -> None:
-    """Run a program in a folder, without pytest's own settings."""
-    done = subprocess.run(
-        command, cwd=folder, env=dict(os.environ), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -3,10 +3,9 @@
 import asyncio
 import gc
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +18,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode
+from warm_python import started_code
 
 import langgraft
 from langgraft import MemoryMiddleware, MemoryState, open_memory
@@ -129,11 +129,12 @@ def test_memory_when_processes_write_at_once_and_die_holds_all(tmp_path: Path) -
     path = str(tmp_path / "memory.sqlite")
     places = (Path(langgraft.__file__).parents[1], Path(__file__).parents[1] / "support")
     environment = worker_environment() | {"PYTHONPATH": os.pathsep.join(map(str, places))}
-    workers = [
-        subprocess.Popen([sys.executable, "-c", _WRITER, path, name], env=environment)
-        for name in "abc"
-    ]
-    assert [worker.wait(120) for worker in workers] == [7, 7, 7]
+    with ExitStack() as begun:
+        workers = [
+            begun.enter_context(started_code(_WRITER, path, name, environment=environment))
+            for name in "abc"
+        ]
+        assert [worker.wait() for worker in workers] == [7, 7, 7]
     with open_memory(path, settings={"top_k": 99}) as memory:
         items = memory.content().items.values()
         assert sorted(item.order_index for item in items) == list(range(30))

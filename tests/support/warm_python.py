@@ -199,6 +199,11 @@ def started_script(
     return Warm(_script, str(script), tuple(map(str, words)), environment=environment)
 
 
+def started_code(code: str, *words: object, environment: Mapping[str, str] | None = None) -> Warm:
+    """Begin what `python -c` would be given."""
+    return Warm(_execute, code, None, tuple(map(str, words)), environment=environment)
+
+
 def run_code(
     code: str,
     folder: Path,
@@ -214,7 +219,7 @@ def run_code(
         environment: As of `Warm`.
     """
     name = None if script is None else str(script)
-    with Warm(_execute, code, name, folder=folder, environment=environment) as process:
+    with Warm(_execute, code, name, (), folder=folder, environment=environment) as process:
         done = process.ended()
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -298,9 +303,9 @@ def _script(script: str, words: Sequence[str]) -> None:
     runpy.run_path(script, run_name="__main__")
 
 
-def _execute(code: str, script: str | None) -> None:
+def _execute(code: str, script: str | None, words: Sequence[str]) -> None:
     _alone(str(Path(script).parent) if script else "")
-    sys.argv = [script or "-c"]
+    sys.argv = [script or "-c", *words]
     module = types.ModuleType("__main__")
     if script:
         module.__file__ = script

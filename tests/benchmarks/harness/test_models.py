@@ -19,6 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from pydantic import BaseModel
+from warm_python import started_code
 
 from langgraft._core.errors import (
     BudgetExceededError,
@@ -503,14 +504,11 @@ with ResponseCache(path) as responses, replicate_scope("run-0"):
 
 async def run_asker(server: ModelServer, path: Path) -> list[str]:
     """Ask five questions in a process of its own."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", ASKER, server.base_url, str(path)),
-        stdout=subprocess.PIPE,
-        env={**os.environ, "OPENAI_API_KEY": ""},
-    )
-    out, _ = await process.communicate()
-    assert process.returncode == 0
-    return out.decode().splitlines()
+    environment = {**os.environ, "OPENAI_API_KEY": ""}
+    with started_code(ASKER, server.base_url, path, environment=environment) as process:
+        done = await asyncio.to_thread(process.ended)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 async def test_cache_when_processes_ask_then_they_share_answers_also_after_a_restart(

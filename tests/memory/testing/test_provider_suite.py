@@ -1,12 +1,11 @@
 """The suite of providers itself: it finds faults, and says what it was not given."""
 
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from contextlib import suppress
 
 import pytest
 from langchain_core.language_models import FakeListChatModel
+from warm_python import Warm
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.testing.providers.base import models_refused
@@ -153,12 +152,13 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     (folder / "test_faults.py").write_text(FAULTS)
     (folder / "pytest.ini").write_text("[pytest]\n")
     report = folder / "report.xml"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio"]
+    given = ["-q", "-p", "no:cacheprovider", "-p", "no:asyncio"]
     # Whether a fault shows is up to what hypothesis draws: the same draws every time.
-    command += ["--hypothesis-seed=1", "-p", "no:xdist"]
-    command += [f"--junitxml={report}", "test_faults.py::TestSound"]
-    command += [f"test_faults.py::{kind}::{test}" for kind, test in CAUGHT.items()]
-    subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    given += ["--hypothesis-seed=1", "-p", "no:xdist"]
+    given += [f"--junitxml={report}", "test_faults.py::TestSound"]
+    given += [f"test_faults.py::{kind}::{test}" for kind, test in CAUGHT.items()]
+    with Warm(pytest.main, given, folder=folder) as testing:
+        testing.ended()
     failed: dict[str, set[str]] = {"all": set()}
     for case in ET.parse(report).iter("testcase"):
         kind = case.get("classname", "").rpartition(".")[2]

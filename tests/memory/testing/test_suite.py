@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import pytest
 from langgraph.store.memory import InMemoryStore
+from warm_python import Warm
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.testing.stores.base import Mode
@@ -118,12 +119,10 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     (folder / "test_faults.py").write_text(FAULTS)
     (folder / "pytest.ini").write_text("[pytest]\n")
     report = folder / "report.xml"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    command += ["-p", "no:asyncio", f"--junitxml={report}"]
-    command += [
-        f"test_faults.py::{kind}::{test.partition('[')[0]}" for kind, test in CAUGHT.items()
-    ]
-    subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    given = ["-q", "-p", "no:cacheprovider", "-p", "no:asyncio", f"--junitxml={report}"]
+    given += [f"test_faults.py::{kind}::{test.partition('[')[0]}" for kind, test in CAUGHT.items()]
+    with Warm(pytest.main, given, folder=folder) as testing:
+        testing.ended()
     failed: dict[str, set[str]] = {}
     for case in ET.parse(report).iter("testcase"):
         if case.find("failure") is not None:

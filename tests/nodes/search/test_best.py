@@ -1,10 +1,9 @@
 """The best solution's files: always there together, whoever looks and whatever is killed."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from warm_python import started_code
 
 from langgraft._core.errors import InputError
 from langgraft.nodes.search.journal import JournalNode
@@ -79,9 +78,7 @@ def test_best_when_its_writer_is_killed_is_of_one_program_and_goes_on(tmp_path: 
     """Read all the time meanwhile, and after each of several deaths."""
     step = 0
     for death in range(4):
-        command = [sys.executable, "-c", WRITER, str(tmp_path), str(step)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-            assert writer.stdout is not None
+        with started_code(WRITER, tmp_path, step) as writer:
             writer.stdout.readline()
             for _ in range(30 + 7 * death):
                 found = read_best(tmp_path)
