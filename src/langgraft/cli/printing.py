@@ -36,5 +36,6 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[objec
 
 
 def write_json(value: JSON) -> None:
-    """Print one line of JSON in ASCII, which steers no terminal."""
-    print(json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":")))  # noqa: T201
+    """Print one line of JSON in ASCII, which steers no terminal, and at once: a program may wait for it."""
+    told = json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":"))
+    print(told, flush=True)  # noqa: T201
