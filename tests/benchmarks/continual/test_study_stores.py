@@ -36,7 +36,7 @@ PLAN: dict[str, Any] = {
     "controls": [{"control": "shuffled", "of": "ind"}],
     "probes": [{"retrieval": "step", "pool": "ind"}],
     "train_items": 2,
-    "test_items": 2,
+    "test_items": 1,
     "runs": 1,
     "baseline_runs": 1,
     "rerun": False,

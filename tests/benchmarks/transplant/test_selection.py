@@ -33,7 +33,7 @@ PLAN = transplant_plan(
     seeds=2,
     build_items=8,
     target_build_items=8,
-    eval_items=6,
+    eval_items=4,
     noise_runs=1,
     controlled=[],
     admitted=["rag"],
@@ -172,7 +172,7 @@ async def _some(prepared: Any, out: Path, study: Any, stop: asyncio.Event) -> An
 
         def report(self, event: ProgressEvent) -> None:
             self.seen += event.kind == "item"
-            if self.seen >= 211:
+            if self.seen >= 151:
                 stop.set()
 
     return await run_plan(
