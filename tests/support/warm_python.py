@@ -40,7 +40,10 @@ LOADED: Final = (
     "langgraft.cli.serving",
     "langgraft.environments.babyai",
 )
-TESTING: Final = "import sys, pytest; sys.exit(pytest.main({arguments!r}))"
+TESTING: Final = """import sys, pytest
+loaded = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+sys.exit(pytest.main([*loaded, *{arguments!r}]))
+"""
 """Code of what `python -m pytest` does with its arguments."""
 _TESTS: Final = Path(__file__).resolve().parents[1]
 _SERVES: Final = "LANGGRAFT_TESTS_SERVE"

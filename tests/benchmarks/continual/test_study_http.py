@@ -154,7 +154,7 @@ async def test_command_when_the_model_is_behind_http_then_items_are_those_of_the
 
 
 async def _check_replays(plan: Path, expected: dict[Path, bytes], out: Path, url: str) -> None:
-    """Play the plan from an export of its replies, by two processes; then from one that lacks some."""
+    """Play the plan from an export of its replies, by two processes; by one where some are lacking."""
     replay = out.parent / "replay.jsonl"
     assert ran("cache", "export", out, "--out", replay).returncode == 0
     head, first, *rest, _ = replay.read_bytes().splitlines(keepends=True)
@@ -167,7 +167,8 @@ async def _check_replays(plan: Path, expected: dict[Path, bytes], out: Path, url
     ended = await command(plan, out.parent / "again", url, *again, str(out.parent / "whole.sqlite"))
     assert ended.returncode == 0, ended.stderr
     assert logs(out.parent / "again") == expected
-    ended = await command(plan, out.parent / "less", url, *again, str(out.parent / "few.sqlite"))
+    once = ("--model", MODEL, "--replay", str(out.parent / "few.sqlite"))
+    ended = await command(plan, out.parent / "less", url, *once)
     assert ended.returncode == 2
     lacks = json.loads(first)["key"][:12]
     told = (
