@@ -17,8 +17,9 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from multiprocessing import forkserver, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -248,10 +249,12 @@ def _load() -> None:
     import langgraft  # noqa: PLC0415 - in the server only
 
     gc.disable()  # looking through what is imported again and again takes as long
-    for name in LOADED:
-        importlib.import_module(name)
-    for name in langgraft.__all__:
-        getattr(langgraft, name)
+    for load in (
+        *(partial(importlib.import_module, name) for name in LOADED),
+        *(partial(getattr, langgraft, name) for name in langgraft.__all__),
+    ):
+        with suppress(ImportError):  # an extra that is not installed here
+            load()
     gc.freeze()
     gc.enable()
 
