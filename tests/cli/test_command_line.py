@@ -88,6 +88,7 @@ def test_plans_when_listed_as_json_are_complete() -> None:
     ]
 
 
+@pytest.mark.matrix  # every plan that ships
 def test_plans_when_listed_pass_all_checks_and_are_as_large_as_said() -> None:
     """`plans` imports no provider and checks no settings of one: here they are checked."""
     for name, study, plan in read_shipped_plans():

@@ -37,6 +37,7 @@ def test_log_and_bank_when_killed_at_any_superstep_are_the_same_bytes(
     assert [moment for moment, data in found.items() if data != expected] == []
 
 
+@pytest.mark.matrix  # played in a process of its own
 def test_log_when_folded_gives_the_bank(folders: Path) -> None:
     """The log alone is the memory."""
     items, bank = read_log(folders / str(NEVER) / "items.jsonl")

@@ -148,6 +148,7 @@ def test_code_of_a_page_when_it_needs_postgresql_runs_there(
     run_code(told("DATABASE_URL", postgres.new(), code), tmp_path)
 
 
+@pytest.mark.matrix  # a server for each
 @pytest.mark.parametrize(("page", "code"), CHROMA_BLOCKS)
 def test_code_of_a_page_when_it_needs_a_chroma_server_runs_there(
     page: Path, code: str, tmp_path: Path
@@ -201,6 +202,7 @@ def test_provider_of_the_guide_when_counted_has_thirty_lines() -> None:
     assert len(lines) <= 30
 
 
+@pytest.mark.matrix  # a contract suite
 def test_provider_of_the_guide_when_held_to_the_suite_passes(tmp_path: Path) -> None:
     """Its test, as shown, runs every case and needs no plugin of pytest."""
     save_files(GUIDE, tmp_path)
@@ -238,6 +240,7 @@ def test_world_outside_the_package_when_counted_has_at_most_eighty_lines(code: s
     assert len([line for line in code.splitlines() if line.strip()]) <= 80
 
 
+@pytest.mark.matrix  # a whole study
 def test_plan_of_the_world_guide_when_run_is_a_study_with_controls_and_report(
     tmp_path: Path,
 ) -> None:

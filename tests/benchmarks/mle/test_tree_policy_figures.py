@@ -9,6 +9,7 @@ from acceptance.tree_policy import measure
 CHECKOUT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.matrix  # whole searches
 def test_acceptance_when_there_are_no_runs_of_aide_still_holds_the_policies_to_the_rules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -217,6 +217,7 @@ def test_table_when_it_has_five_gigabytes_is_estimated_from_its_beginning(tmp_pa
     assert most < 200_000_000
 
 
+@pytest.mark.matrix  # as many files
 def test_folder_when_it_has_a_hundred_thousand_files_is_listed_shortly(tmp_path: Path) -> None:
     """All are counted, a few are named."""
     folder = tmp_path / "train"
