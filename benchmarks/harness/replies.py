@@ -205,7 +205,7 @@ class _Pools:
     """Transport of an HTTP client: its connections in pools of a few, of which the first are filled first.
 
     A pool of the library looks at all its connections whenever a call begins or ends, and asks the system
-    about each that is idle: a quarter of a call's CPU where 256 are in flight.
+    about each that is idle: a sixth or more of a call's CPU where 256 are in flight.
 
     Args:
         library: The HTTP library.
