@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 from types import TracebackType
@@ -75,8 +76,8 @@ class CacheMode(StrEnum):
     """Nothing; the file is not touched."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+@dataclass(frozen=True)
+class Request:
     """Everything that decides an answer."""
 
     replicate: str
@@ -84,9 +85,14 @@ class _Request:
     """The model and its settings, as LangChain's caches call it: the `llm_string`."""
     prompt: str
 
-    @property
+    @classmethod
+    def now(cls, prompt: str, llm_string: str) -> "Request":
+        """Return what the current replicate asks."""
+        return cls(current_replicate(), llm_string, prompt)
+
+    @cached_property
     def key(self) -> str:
-        """Return what its reply is filed under."""
+        """What its reply is filed under."""
         return digest(
             {
                 "schema": SCHEMA_VERSION,
@@ -110,17 +116,17 @@ class _Request:
         return zlib.compress(text, 1)
 
 
-def _unpacked(packed: bytes) -> _Request:
+def _unpacked(packed: bytes) -> Request:
     # The file may be somebody else's: a few bytes could stand for gigabytes.
     try:
         text = zlib.decompressobj().decompress(packed, MOST_CHARACTERS + 1)
-        request = _Request(*load_json(text, MOST_CHARACTERS))
+        request = Request(*load_json(text, MOST_CHARACTERS))
         return _with_texts(request)
     except (ValueError, TypeError, zlib.error) as error:
         raise InputError(f"a request in the response cache is damaged: {error}") from error
 
 
-def _with_texts(request: _Request) -> _Request:
+def _with_texts(request: Request) -> Request:
     if not all(
         isinstance(each, str) for each in (request.replicate, request.model, request.prompt)
     ):
@@ -177,6 +183,10 @@ class ResponseCache(BaseCache):
                     cursor.execute(_REQUESTS)
 
     def lookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
+        """Do as `answer`."""
+        return self.answer(Request.now(prompt, llm_string))
+
+    def answer(self, request: Request) -> RETURN_VAL_TYPE | None:
         """Return the kept replies to a request, or `None`.
 
         Raises:
@@ -185,7 +195,6 @@ class ResponseCache(BaseCache):
         """
         if self.mode is CacheMode.OFF:
             return None
-        request = _Request(current_replicate(), llm_string, prompt)
         text = self.find(request.key)
         found = None if text is None else _read(text)
         if found is None and self.mode is CacheMode.READ_ONLY:
@@ -199,10 +208,10 @@ class ResponseCache(BaseCache):
             raise InputError(msg)
         return found
 
-    def _difference(self, asked: _Request) -> str:
+    def _difference(self, asked: Request) -> str:
         """Say how a request differs from the kept one that is most like it."""
         assert self._file is not None
-        nearest: tuple[tuple[bool, int, bool], _Request] | None = None
+        nearest: tuple[tuple[bool, int, bool], Request] | None = None
         with self._file.transaction(write=False) as cursor:
             newest = "SELECT request FROM requests ORDER BY rowid DESC LIMIT ?"
             rows = cursor.execute(newest, (_LOOKED_AT,)) if _has_requests(cursor) else ()
@@ -218,13 +227,12 @@ class ResponseCache(BaseCache):
 
     def update(self, prompt: str, llm_string: str, return_val: RETURN_VAL_TYPE) -> None:
         """Keep replies, unless the request has been answered before or they are not complete."""
-        self.keep(prompt, llm_string, return_val)
+        self.keep(Request.now(prompt, llm_string), return_val)
 
-    def keep(self, prompt: str, llm_string: str, replies: RETURN_VAL_TYPE) -> RETURN_VAL_TYPE:
+    def keep(self, request: Request, replies: RETURN_VAL_TYPE) -> RETURN_VAL_TYPE:
         """Do as `update` and return the replies that count: the first ones kept, or `replies`."""
         if self.mode is not CacheMode.READ_WRITE or not is_complete(replies):
             return replies
-        request = _Request(current_replicate(), llm_string, prompt)
         try:
             value = key_text([_write_reply(reply) for reply in replies])
         except (TypeError, ValueError) as error:
@@ -504,11 +512,6 @@ def key_text(value: JSON) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-def request_key(prompt: str, llm_string: str) -> str:
-    """Return the key of a request: everything that decides the answer, replicate included."""
-    return _Request(current_replicate(), llm_string, prompt).key
-
-
 def _write_reply(reply: Generation) -> JSON:
     written: dict[str, Any] = {"text": reply.text, "info": reply.generation_info}
     if isinstance(reply, ChatGeneration):
@@ -533,7 +536,7 @@ _LONGEST_LINE: Final = 2 * MOST_CHARACTERS
 _FIELDS: Final = {"key", "replicate", "model", "prompt", "replies"}
 
 
-def _lines_of(source: BinaryIO, name: str) -> Iterator[tuple[_Request, str]]:
+def _lines_of(source: BinaryIO, name: str) -> Iterator[tuple[Request, str]]:
     """Yield the requests of an export, each with its replies as they are kept."""
     count = ended = 0
     for number, line in enumerate(iter(lambda: source.readline(_LONGEST_LINE + 1), b""), 1):
@@ -569,7 +572,7 @@ def _check_head(data: Mapping[str, Any]) -> None:
         raise ValueError(msg)
 
 
-def _checked(data: Mapping[str, Any]) -> tuple[_Request, str]:
+def _checked(data: Mapping[str, Any]) -> tuple[Request, str]:
     """Return what a line holds, once it is found to be what would have been kept here.
 
     Raises:
@@ -578,7 +581,7 @@ def _checked(data: Mapping[str, Any]) -> tuple[_Request, str]:
     if data.keys() != _FIELDS:
         msg = f"its fields are {', '.join(sorted(_FIELDS))}"
         raise ValueError(msg)
-    request = _with_texts(_Request(data["replicate"], data["model"], data["prompt"]))
+    request = _with_texts(Request(data["replicate"], data["model"], data["prompt"]))
     if request.key != data["key"]:
         raise ValueError("its key is not that of its request")
     replies = [_read_reply(written) for written in data["replies"]]
@@ -615,7 +618,7 @@ def _settings(model: str) -> Mapping[str, Any]:
     }
 
 
-def _told(kept: _Request, asked: _Request) -> str:
+def _told(kept: Request, asked: Request) -> str:
     told = []
     if kept.model != asked.model:
         there, here = _settings(kept.model), _settings(asked.model)

@@ -26,7 +26,7 @@ from langgraft._core.canonical import JSON
 from langgraft._core.effects import Clock, SystemClock
 from langgraft._core.errors import BudgetExceededError, InfrastructureError, InputError
 from langgraft.benchmarks.harness.budget import CallBudget, Price
-from langgraft.benchmarks.harness.cache import ResponseCache, key_text, request_key
+from langgraft.benchmarks.harness.cache import Request, ResponseCache, key_text
 from langgraft.benchmarks.harness.failures import Failure, FailureKind, classify
 from langgraft.benchmarks.harness.replies import (
     failure_in,
@@ -214,13 +214,12 @@ class Exchange:
             told = [each for each in settings.get("tools") or () if isinstance(each, dict)]
             self._prompt_tokens = count_tokens_approximately(messages, tools=[*told])
             self._price = rules.budget.price(str(rules.identity.get("model", "")))
-        self._request = ""
+        self._request: Request | None = None
         kept_apart = any(meter.ledger is not None for meter in self._meters)
         if rules.cache is not None or kept_apart:
-            self._key = request_texts(rules.identity, messages, settings, sample)
-            self._request = request_key(*self._key)
-        if rules.cache is not None:
-            found = rules.cache.lookup(*self._key)
+            self._request = Request.now(*request_texts(rules.identity, messages, settings, sample))
+        if rules.cache is not None and self._request is not None:
+            found = rules.cache.answer(self._request)
             if found is not None:
                 result = from_cache(found)
                 self._accept(result, tokens=tokens_of(result), hit=True)
@@ -293,8 +292,8 @@ class Exchange:
             return
         self._reached.ever = True
         cache = self._rules.cache
-        if cache is not None and is_complete(result.generations):
-            kept = cache.keep(*self._key, result.generations)
+        if cache is not None and self._request is not None and is_complete(result.generations):
+            kept = cache.keep(self._request, result.generations)
             if kept is not result.generations:
                 result = from_cache(kept)
         self._accept(result, tokens=tokens_of(result))
@@ -302,9 +301,10 @@ class Exchange:
     def _accept(self, result: ChatResult, *, tokens: TokenCounts | None, hit: bool = False) -> None:
         self.reply = result
         simulated = says_simulated(result)
+        request = "" if self._request is None else self._request.key
         for meter in self._meters:
             meter.count_reply(
-                tokens, hit=hit, simulated=simulated, node=self._node, request=self._request
+                tokens, hit=hit, simulated=simulated, node=self._node, request=request
             )
 
     def _failed(

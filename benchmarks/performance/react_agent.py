@@ -30,6 +30,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.memory import InMemoryStore
+from pydantic import SecretStr
 from typing_extensions import TypedDict, override
 
 from langgraft._core.canonical import JSON
@@ -638,7 +639,9 @@ def _played(plan: LoadPlan, in_flight: int) -> float:
 async def _bare(url: str, calls: int, in_flight: int) -> float:
     from langchain_openai import ChatOpenAI  # noqa: PLC0415  (a second, and not always needed)
 
-    model = ChatOpenAI(model=SIMULATED, base_url=url, api_key=lambda: "none", max_retries=0)
+    # A key that is a function is asked for in a thread, at every call.
+    key = SecretStr("none")
+    model = ChatOpenAI(model=SIMULATED, base_url=url, api_key=key, max_retries=0)
     slots = asyncio.Semaphore(in_flight)
 
     async def call(number: int) -> None:

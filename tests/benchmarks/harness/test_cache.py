@@ -26,9 +26,9 @@ from langgraft._core.errors import InputError
 from langgraft.benchmarks.harness.cache import (
     MOST_CHARACTERS,
     CacheMode,
+    Request,
     ResponseCache,
     key_text,
-    request_key,
 )
 from langgraft.benchmarks.harness.exchange import OPERATIONAL, request_texts
 from langgraft.benchmarks.harness.models import make_model
@@ -97,7 +97,7 @@ def test_update_when_the_request_was_answered_then_the_first_answer_stays(
 ) -> None:
     """Answers never change: whoever is second gets the first."""
     cache.update("p", "m", [reply("first")])
-    assert text_of(cache.keep("p", "m", [reply("second")])) == "first"
+    assert text_of(cache.keep(Request.now("p", "m"), [reply("second")])) == "first"
     assert text_of(cache.lookup("p", "m")) == "first"
 
 
@@ -236,7 +236,7 @@ def test_lookup_when_a_value_names_another_class_then_it_is_not_built(
     }
     value = [{"text": "", "info": None, "message": {"content": [planted]}}]
     with sqlite3.connect(path) as connection:
-        row = (request_key("p", "m"), json.dumps(value))
+        row = (Request.now("p", "m").key, json.dumps(value))
         connection.execute("INSERT INTO replies VALUES (?, ?)", row)
     connection.close()
     found = cache.lookup("p", "m")
@@ -254,7 +254,7 @@ def test_keep_when_many_threads_answer_then_all_get_the_same_answer(cache: Respo
     """Threads may share one cache; each request has one answer."""
 
     def work(number: int) -> str | None:
-        return text_of(cache.keep(f"p{number % 5}", "m", [reply(f"answer {number}")]))
+        return text_of(cache.keep(Request.now(f"p{number % 5}", "m"), [reply(f"answer {number}")]))
 
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(work, range(200)))
@@ -267,7 +267,7 @@ WORKER = """
 import sys
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration
-from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.cache import Request, ResponseCache
 
 path, worker = sys.argv[1:]
 print("ready", flush=True)
@@ -275,7 +275,7 @@ sys.stdin.readline()
 with ResponseCache(path) as cache:
     for number in range(40):
         reply = ChatGeneration(message=AIMessage(f"{worker}: {number}"))
-        print(cache.keep(f"p{number}", "m", [reply])[0].text)
+        print(cache.keep(Request.now(f"p{number}", "m"), [reply])[0].text)
 """
 
 
@@ -488,7 +488,7 @@ def test_keep_when_the_file_is_full_then_keeps_what_there_is_and_says_so_once(
     """Nothing goes that a run may have been answered from; what is new is used, and not kept."""
     with ResponseCache(path, most_bytes=200_000) as cache:
         for number in range(300):
-            assert text_of(cache.keep(f"p{number}", "m", [reply(f"{number} " * 400)]))
+            assert text_of(cache.keep(Request.now(f"p{number}", "m"), [reply(f"{number} " * 400)]))
         kept = [number for number in range(300) if cache.lookup(f"p{number}", "m")]
     assert kept == [*range(len(kept))]
     assert 20 < len(kept) < 250

@@ -1,14 +1,22 @@
 """How much goes on at once: slots for items, and calls that a server bears."""
 
 import asyncio
+import json
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langgraft._core.errors import InfrastructureError
+from langgraft.benchmarks.harness import replies
+from langgraft.benchmarks.harness.exchange import RetryPolicy
 from langgraft.benchmarks.harness.execute import Slots
 from langgraft.benchmarks.harness.failures import Failure, FailureKind
 from langgraft.benchmarks.harness.limits import (
@@ -21,6 +29,7 @@ from langgraft.benchmarks.harness.limits import (
     Need,
     SlotKeeper,
 )
+from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
 
 REFUSED = Failure(FailureKind.PROVIDER_TRANSIENT, "rate_limit")
 LOST = Failure(FailureKind.PROVIDER_TRANSIENT, "connection")
@@ -290,3 +299,133 @@ def test_processes_when_one_is_refused_then_all_may_make_fewer_calls() -> None:
         assert sum(each.held for each in pool.shares.values()) <= 9
 
     asyncio.run(scenario())
+
+
+# Connections ---------------------------------------------------------------------------------
+
+
+@dataclass
+class ModelServer:
+    """A server of chat models, down to its connections."""
+
+    said: dict[str, Any]
+    """What it answers."""
+    together: int = 1
+    """How many requests it waits for before it answers them."""
+    connections: int = 0
+    open: int = 0
+    asked: list[bytes] = field(default_factory=list)
+    """The first line of each request."""
+    url: str = ""
+
+    def __post_init__(self) -> None:
+        self._all_there = asyncio.Event()
+        self.few = asyncio.Event()
+        """Set once all connections but one were closed."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer on one connection until it is closed."""
+        self.connections += 1
+        self.open += 1
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
+                await reader.readexactly(int(length))
+                self.asked.append(head.partition(b"\r\n")[0])
+                await self._until_all_are_there()
+                body = json.dumps(self.said).encode()
+                told = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+                writer.write(told.encode() + b"\r\n\r\n" + body)
+        except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
+            pass
+        finally:
+            self.open -= 1
+            if self.open <= 1:
+                self.few.set()
+            writer.close()
+
+    async def _until_all_are_there(self) -> None:
+        if len(self.asked) % self.together == 0:
+            self._all_there.set()
+            self._all_there = asyncio.Event()
+        else:
+            await self._all_there.wait()
+
+
+ANSWER = {
+    "id": "1",
+    "object": "chat.completion",
+    "created": 0,
+    "model": "m",
+    "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "fine"}}
+    ],
+}
+
+
+@asynccontextmanager
+async def listening(server: ModelServer) -> AsyncIterator[ModelServer]:
+    """Serve on a free port; `url` says which."""
+    async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
+        server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
+        yield server
+
+
+def model_at(url: str) -> MeteredChatModel:
+    """Reach a server as a plan does, and ask once."""
+    once = RetryPolicy(total_seconds=0.0)
+    return make_model("openai:m", base_url=url, api_key="none", retry=once)
+
+
+async def ask_at_once(model: MeteredChatModel, calls: int) -> None:
+    """Ask so often at the same time."""
+    await asyncio.gather(*(model.ainvoke(f"hi {number}") for number in range(calls)))
+
+
+async def test_connections_when_many_calls_go_on_then_are_kept_and_used_again() -> None:
+    """Forty calls at once take forty connections, and the next forty the same ones."""
+    async with listening(ModelServer(ANSWER, together=40)) as server:
+        model = model_at(server.url)
+        for _ in range(3):
+            await ask_at_once(model, 40)
+        assert (len(server.asked), server.connections) == (120, 40)
+
+
+async def test_connections_when_calls_follow_one_another_then_one_is_enough() -> None:
+    """However many were answered, and however many replies were refused."""
+    async with listening(ModelServer(ANSWER)) as server:
+        model = model_at(server.url)
+        for _ in range(20):
+            await model.ainvoke("hi")
+        server.said = {"error": {"message": "overloaded", "code": 503}}
+        for _ in range(20):
+            with pytest.raises(InfrastructureError):
+                await model.ainvoke("hi")
+        assert (len(server.asked), server.connections) == (40, 1)
+
+
+async def test_connections_when_fewer_are_needed_for_a_while_then_the_others_are_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A burst does not hold a server's connections for ever."""
+    monkeypatch.setattr(replies, "_IDLE_SECONDS", 0.01)
+    async with listening(ModelServer(ANSWER, together=40)) as server:
+        model = model_at(server.url)
+        await ask_at_once(model, 40)
+        await asyncio.sleep(0.02)
+        server.together = 1
+        await model.ainvoke("hi")
+        async with asyncio.timeout(10):
+            await server.few.wait()
+
+
+async def test_connections_when_the_environment_names_a_proxy_then_go_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a lab's network needs is honored by every client of ours."""
+    async with listening(ModelServer(ANSWER)) as server:
+        for name in ("NO_PROXY", "no_proxy", "HTTP_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
+        await model_at("http://models.invalid/v1").ainvoke("hi")
+        assert server.asked == [b"POST http://models.invalid/v1/chat/completions HTTP/1.1"]
