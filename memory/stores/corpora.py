@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, cast
@@ -35,7 +33,7 @@ from langgraft.memory.rankers.base import (
 from langgraft.memory.stores.filters import FieldIndex
 from langgraft.memory.stores.index_directory import UNSAVED_SHARE, IndexDirectory
 from langgraft.memory.stores.kept_indexes import ChangeLog, Changes, KeptIndexes
-from langgraft.memory.stores.programs import Address, Namespace
+from langgraft.memory.stores.programs import Address, Namespace, by_namespace
 from langgraft.memory.stores.put_indexes import INDEX
 
 _FIELDS: Final = "filter-fields.json"
@@ -310,6 +308,8 @@ T = TypeVar("T")
 Versions: TypeAlias = Mapping[Address, int]
 """Records to read again, each with the version its reading will have."""
 
+_Marks: TypeAlias = Mapping[Namespace, Collection[Address]]
+
 _Fate: TypeAlias = Literal["refused", "done", "unknown"]
 """What became of a write: a store that gave no answer may still carry it out."""
 
@@ -348,7 +348,10 @@ class SharedIndexes:
     def writing(self, addresses: Iterable[Address]) -> Iterator[None]:
         """Do as `Corpora.writing` does."""
         touched = frozenset(addresses)
-        self._begin(touched)
+        marks = by_namespace(touched)
+        with self.lock:
+            self._writing.append(touched)
+            self._mark(marks)
         fate: _Fate = "refused"
         try:
             # After they count as being written: an index saved at this moment says so.
@@ -361,12 +364,12 @@ class SharedIndexes:
             fate = "refused"
             raise
         finally:
-            self._end(touched, fate)
+            self._end(touched, marks, fate)
 
     def mark(self, addresses: Iterable[Address]) -> None:
         """Have records read again at the next search."""
         with self.lock:
-            self._mark(addresses)
+            self._mark(by_namespace(frozenset(addresses)))
 
     def clear(self) -> None:
         """Forget all indexes, those that are being built included."""
@@ -386,25 +389,19 @@ class SharedIndexes:
         with self.lock:
             return list(self._all)
 
-    def _begin(self, touched: frozenset[Address]) -> None:
-        with self.lock:
-            self._writing.append(touched)
-            self._mark(touched)
-
-    def _end(self, touched: frozenset[Address], fate: _Fate) -> None:
+    def _end(self, touched: frozenset[Address], marks: _Marks, fate: _Fate) -> None:
         with self.lock:
             self._writing.remove(touched)
-            self._mark(touched)
+            self._mark(marks)
             if fate == "done":
                 self._unsettled -= touched
             elif fate == "unknown":
                 self._unsettled |= touched
 
-    def _mark(self, addresses: Iterable[Address]) -> None:
+    def _mark(self, marks: _Marks) -> None:
         self.version += 1
-        listed = list(addresses)
         for corpora in self._all:
-            corpora.mark_as_of(self.version, listed)
+            corpora.mark_as_of(self.version, marks)
 
 
 class Corpora:
@@ -472,9 +469,9 @@ class Corpora:
         if self._directory is not None:
             self._directory.clear()
 
-    def mark_as_of(self, version: int, addresses: Iterable[Address]) -> None:
+    def mark_as_of(self, version: int, marks: _Marks) -> None:
         """Have records read again as of a version; under the lock."""
-        for namespace, among in groupby(addresses, key=itemgetter(0)):
+        for namespace, among in marks.items():
             written = dict.fromkeys(among, version)
             for corpus in (*self._ready.values(), *self._building):
                 if corpus.spans(namespace):
