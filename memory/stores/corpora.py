@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, cast
@@ -33,7 +35,7 @@ from langgraft.memory.rankers.base import (
 from langgraft.memory.stores.filters import FieldIndex
 from langgraft.memory.stores.index_directory import UNSAVED_SHARE, IndexDirectory
 from langgraft.memory.stores.kept_indexes import ChangeLog, Changes, KeptIndexes
-from langgraft.memory.stores.programs import Address, Namespace, by_namespace
+from langgraft.memory.stores.programs import Address, Namespace
 from langgraft.memory.stores.put_indexes import INDEX
 
 _FIELDS: Final = "filter-fields.json"
@@ -222,8 +224,7 @@ class Corpus(Watched):
 
     def load(self, folder: Path) -> None:
         """Become what `save` wrote; the index is still empty."""
-        assert isinstance(self.index, DurableIndex)
-        self.index.load(folder)
+        cast("DurableIndex", self.index).load(folder)
         self.fields = FieldIndex.load(folder / _FIELDS)
 
 
@@ -308,8 +309,6 @@ T = TypeVar("T")
 Versions: TypeAlias = Mapping[Address, int]
 """Records to read again, each with the version its reading will have."""
 
-_Marks: TypeAlias = Mapping[Namespace, Collection[Address]]
-
 _Fate: TypeAlias = Literal["refused", "done", "unknown"]
 """What became of a write: a store that gave no answer may still carry it out."""
 
@@ -348,10 +347,7 @@ class SharedIndexes:
     def writing(self, addresses: Iterable[Address]) -> Iterator[None]:
         """Do as `Corpora.writing` does."""
         touched = frozenset(addresses)
-        marks = by_namespace(touched)
-        with self.lock:
-            self._writing.append(touched)
-            self._mark(marks)
+        self._begin(touched)
         fate: _Fate = "refused"
         try:
             # After they count as being written: an index saved at this moment says so.
@@ -364,12 +360,12 @@ class SharedIndexes:
             fate = "refused"
             raise
         finally:
-            self._end(touched, marks, fate)
+            self._end(touched, fate)
 
     def mark(self, addresses: Iterable[Address]) -> None:
         """Have records read again at the next search."""
         with self.lock:
-            self._mark(by_namespace(frozenset(addresses)))
+            self._mark(addresses)
 
     def clear(self) -> None:
         """Forget all indexes, those that are being built included."""
@@ -389,19 +385,25 @@ class SharedIndexes:
         with self.lock:
             return list(self._all)
 
-    def _end(self, touched: frozenset[Address], marks: _Marks, fate: _Fate) -> None:
+    def _begin(self, touched: frozenset[Address]) -> None:
+        with self.lock:
+            self._writing.append(touched)
+            self._mark(touched)
+
+    def _end(self, touched: frozenset[Address], fate: _Fate) -> None:
         with self.lock:
             self._writing.remove(touched)
-            self._mark(marks)
+            self._mark(touched)
             if fate == "done":
                 self._unsettled -= touched
             elif fate == "unknown":
                 self._unsettled |= touched
 
-    def _mark(self, marks: _Marks) -> None:
+    def _mark(self, addresses: Iterable[Address]) -> None:
         self.version += 1
+        touched = frozenset(addresses)
         for corpora in self._all:
-            corpora.mark_as_of(self.version, marks)
+            corpora.mark_as_of(self.version, touched)
 
 
 class Corpora:
@@ -469,9 +471,13 @@ class Corpora:
         if self._directory is not None:
             self._directory.clear()
 
-    def mark_as_of(self, version: int, marks: _Marks) -> None:
+    def mark_as_of(self, version: int, addresses: frozenset[Address]) -> None:
         """Have records read again as of a version; under the lock."""
-        for namespace, among in marks.items():
+        namespaces = {namespace for namespace, _ in addresses}
+        groups: Iterable[tuple[Namespace, Iterable[Address]]] = groupby(addresses, itemgetter(0))
+        if len(namespaces) == 1:  # members of a set are taken over without being hashed
+            groups = [(namespaces.pop(), addresses)]
+        for namespace, among in groups:
             written = dict.fromkeys(among, version)
             for corpus in (*self._ready.values(), *self._building):
                 if corpus.spans(namespace):

@@ -9,7 +9,7 @@ store gives it. Where it caps pages, a reading counts only once it is known to h
 """
 
 import json
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias, TypeVar, cast
@@ -354,17 +354,6 @@ def _check_text(text: str, where: str) -> None:
                 f" {text[:_EXCERPT]!r}; decode it first"
             )
             raise InputError(msg) from None
-
-
-def by_namespace(addresses: frozenset[Address]) -> Mapping[Namespace, Collection[Address]]:
-    """Group addresses, in sets: a dictionary takes their members over without hashing them again."""
-    namespaces = {namespace for namespace, _ in addresses}
-    if len(namespaces) == 1:  # as nearly always
-        return dict.fromkeys(namespaces, addresses)
-    found: dict[Namespace, set[Address]] = {}
-    for address in addresses:
-        found.setdefault(address[0], set()).add(address)
-    return found
 
 
 def listed(namespaces: Iterable[Namespace], op: ListNamespacesOp) -> list[Namespace]:
