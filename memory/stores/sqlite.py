@@ -4,9 +4,10 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -34,7 +35,6 @@ from langgraft.memory.stores.kept_indexes import Changes, IndexFolder
 from langgraft.memory.stores.programs import (
     Namespace,
     as_json,
-    check_address,
     check_conditions,
     check_key,
     check_labels,
@@ -103,6 +103,13 @@ def _upsert(rows: int) -> str:
 
 _UPSERT: Final = _upsert(1)
 _UPSERT_ROWS: Final = _upsert(_ROWS)
+
+_KEYS: Final = 10
+"""Records read by one statement, where there are more than one."""
+_SELECT: Final = (
+    "SELECT namespace, key, value, created, updated FROM records WHERE namespace = ? AND key = ?"
+)
+_SELECT_ROWS: Final = f"{_SELECT.removesuffix('= ?')}IN ({', '.join('?' * _KEYS)})"
 
 ItemT = TypeVar("ItemT", bound=Item)
 
@@ -257,6 +264,10 @@ class SQLiteFileStore(BaseStore):
         with self._file.transaction(write=bool(made.writes)) as cursor:
             for place, op in made.reads.items():
                 results[place] = _answer(cursor, op)
+            for namespace, places in made.gets.items():
+                for key, row in _rows(cursor, namespace, [*places]):
+                    for place in places[key]:
+                        results[place] = _read(row, Item)
             if made.writes:
                 _write(cursor, made.writes)
         return results
@@ -284,7 +295,9 @@ class _Plan:
     size: int = 0
     """Number of its operations."""
     reads: dict[int, Op] = field(default_factory=dict)
-    """By their place in it."""
+    """All but those of single records, by their place in it."""
+    gets: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    """Where in it single records are read, by namespace and key as the file has them."""
     writes: dict[tuple[str, str], str | None] = field(default_factory=dict)
     """The last one of each record by namespace and key, as the file has them: its value, or `None`."""
 
@@ -297,11 +310,11 @@ def _planned(ops: Iterable[Op]) -> _Plan:
     """
     made = _Plan()
     namespace: Namespace | None = None
-    space = ""  # it as the file has it: nearly always that of the write before
+    space = ""  # it as the file has it: nearly always that of the operation before
     for op in ops:
         match op:
             case PutOp():
-                if namespace is None or op.namespace is not namespace:
+                if namespace is None or op.namespace != namespace:
                     namespace = check_labels(op.namespace)
                     space = _encoded(namespace)
                 check_key(op.key, namespace)
@@ -309,8 +322,12 @@ def _planned(ops: Iterable[Op]) -> _Plan:
                 value = None if op.value is None else encode(op.value, (namespace, op.key))
                 made.writes[space, as_json(op.key)] = value
             case GetOp():
-                namespace, key = check_address(op.namespace, op.key)
-                made.reads[made.size] = op._replace(namespace=namespace, key=key)
+                if namespace is None or op.namespace != namespace:
+                    namespace = check_labels(op.namespace)
+                    space = _encoded(namespace)
+                check_key(op.key, namespace)
+                keys = made.gets.setdefault(space, {})
+                keys.setdefault(as_json(op.key), []).append(made.size)
             case SearchOp():
                 check_filter(op.filter)
                 prefix = check_labels(op.namespace_prefix)
@@ -327,20 +344,24 @@ def _planned(ops: Iterable[Op]) -> _Plan:
 
 def _answer(cursor: Cursor, op: Op) -> Result:
     match op:
-        case GetOp():
-            cursor.execute(
-                "SELECT namespace, key, value, created, updated FROM records"
-                " WHERE namespace = ? AND key = ?",
-                (_encoded(op.namespace), as_json(op.key)),
-            )
-            row: _Record | None = cursor.fetchone()
-            return None if row is None else _read(row, Item)
         case SearchOp():
             return _search(cursor, op)
         case ListNamespacesOp():
             rows = cursor.execute("SELECT DISTINCT namespace FROM records")
             return listed((_labels(namespace) for (namespace,) in rows), op)
     return None
+
+
+def _rows(cursor: Cursor, namespace: str, keys: list[str]) -> Iterator[tuple[str, _Record]]:
+    """Yield records of a namespace by their keys; those that are not there are left out."""
+    for start in range(0, len(keys), _KEYS):
+        block = keys[start : start + _KEYS]
+        # As many as the statement takes: the last one stands for those that are wanting.
+        some = [*block, *block[-1:] * (_KEYS - len(block))] if len(block) > 1 else block
+        rows: list[_Record] = cursor.execute(
+            _SELECT if len(block) == 1 else _SELECT_ROWS, (namespace, *some)
+        ).fetchall()
+        yield from ((row[1], row) for row in rows)
 
 
 def _search(cursor: Cursor, op: SearchOp) -> list[SearchItem]:
@@ -416,6 +437,7 @@ def _encoded(namespace: Namespace) -> str:
     return "".join(as_json(label) + _END for label in namespace)
 
 
+@lru_cache(maxsize=64)
 def _labels(namespace: str) -> Namespace:
     return tuple(_text(label) for label in namespace.split(_END)[:-1])
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
-from langgraph.store.base import BaseStore, PutOp
+from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 
 from langgraft.memory.stores import SQLiteFileStore
 from langgraft.testing import StoreConformance
@@ -66,3 +67,18 @@ def test_batch_of_any_size_does_what_its_writes_do_one_by_one(tmp_path: Path, si
         listed.append(([(each.namespace, each.key, each.value) for each in found], {*told}))
     assert listed[0] == listed[1]
     assert len(listed[0][0]) == sum(op.value is not None for op in second)
+
+
+def test_batch_when_it_reads_many_records_gives_each_where_it_is_asked_for(tmp_path: Path) -> None:
+    """Of two namespaces, some twice, some that are not there; what is got twice is two objects."""
+    asked = [((f"n{i % 2}",), str(i % 13)) for i in range(53)]
+    with SQLiteFileStore(tmp_path) as store:
+        store.batch([PutOp(("n1",), str(i), {"n": [i]}) for i in range(0, 13, 2)])
+        found = cast("list[Item | None]", store.batch([GetOp(*address) for address in asked]))
+        for (namespace, key), item in zip(asked, found, strict=True):
+            kept = namespace == ("n1",) and int(key) % 2 == 0
+            assert (item and (item.namespace, item.key, item.value)) == (
+                (namespace, key, {"n": [int(key)]}) if kept else None
+            )
+        values = [item.value["n"] for item in found if item is not None]
+        assert len({id(each) for each in values}) == len(values) > 10
