@@ -77,8 +77,9 @@ _CHECKS: Final = (
     " transaction notes what changed, so that indexes of other processes read that alone."
 )
 _ANNOUNCED: Final = (
-    "A write is announced to every index before and after it, so that no search misses what another"
-    " thread or task wrote, or what was cancelled half way; the plain dictionary has no index to keep."
+    "The records lie in the peer itself, whose own write is most of ours. Beside that it is announced to"
+    " every index before and after, so that no search misses what another thread or task wrote, or what"
+    " was cancelled half way; the peer by itself has no index by words to keep."
 )
 _FETCHED: Final = (
     "Ranking is a part of it: whole records are then fetched from the database, and it is asked first"

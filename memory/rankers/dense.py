@@ -429,7 +429,7 @@ class DenseIndex:
         self._mirror = Mirror.load(folder)
         self._learned = []
         self._pending = {}
-        for slot in np.load(folder / "pending.npy", allow_pickle=False).tolist():
+        for slot in mapped(folder / "pending.npy").tolist():
             document = self._documents.at(slot)
             self._pending.setdefault(document.text, {})[document.id] = None
         self._estimates = None

@@ -323,6 +323,9 @@ class LexicalIndex(Postings):
             if self._is_cheap(near, terms):
                 return self._ranking(near, self._scores_at(near, terms), limit)
         scores = self._scores(terms)
+        near, last = reaching(scores, limit, below=SLACK)
+        if last > SLACK:  # so that none of them is without a match
+            return self._ranking(near, scores[near], limit)
         matching = np.flatnonzero(scores != 0)  # much faster than of the numbers themselves
         near, _ = reaching(scores[matching], limit, below=SLACK)
         return self._ranking(matching[near], scores[matching[near]], limit)

@@ -224,8 +224,7 @@ class Corpus(Watched):
 
     def load(self, folder: Path) -> None:
         """Become what `save` wrote; the index is still empty."""
-        assert isinstance(self.index, DurableIndex)
-        self.index.load(folder)
+        cast("DurableIndex", self.index).load(folder)
         self.fields = FieldIndex.load(folder / _FIELDS)
 
 
@@ -402,9 +401,9 @@ class SharedIndexes:
 
     def _mark(self, addresses: Iterable[Address]) -> None:
         self.version += 1
-        listed = list(addresses)
+        touched = frozenset(addresses)
         for corpora in self._all:
-            corpora.mark_as_of(self.version, listed)
+            corpora.mark_as_of(self.version, touched)
 
 
 class Corpora:
@@ -477,9 +476,13 @@ class Corpora:
         if self._directory is not None:
             self._directory.clear()
 
-    def mark_as_of(self, version: int, addresses: Iterable[Address]) -> None:
+    def mark_as_of(self, version: int, addresses: frozenset[Address]) -> None:
         """Have records read again as of a version; under the lock."""
-        for namespace, among in groupby(addresses, key=itemgetter(0)):
+        namespaces = {namespace for namespace, _ in addresses}
+        groups: Iterable[tuple[Namespace, Iterable[Address]]] = groupby(addresses, itemgetter(0))
+        if len(namespaces) == 1:  # members of a set are taken over without being hashed
+            groups = [(namespaces.pop(), addresses)]
+        for namespace, among in groups:
             written = dict.fromkeys(among, version)
             for corpus in (*self._ready.values(), *self._building):
                 if corpus.spans(namespace):

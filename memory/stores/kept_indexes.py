@@ -12,6 +12,7 @@ damaged, of other settings, or older than the store can tell of is built anew.
 """
 
 import logging
+import os
 import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -231,9 +232,14 @@ class KeptIndexes:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _numbered(self, prefix: Namespace) -> dict[int, Path]:
-        folders = _place(self.path, prefix).glob(f"{self._kind}-*")
-        numbered = {folder.name.rpartition("-")[2]: folder for folder in folders}
-        return {int(number): folder for number, folder in numbered.items() if number.isdecimal()}
+        place = _place(self.path, prefix)
+        try:
+            with os.scandir(place) as entries:  # many times as fast as `glob`
+                names = [entry.name for entry in entries]
+        except OSError:  # there is none, or it cannot be used
+            return {}
+        numbered = [name.partition(f"{self._kind}-") for name in names]
+        return {int(n): place / f"{kind}{n}" for _, kind, n in numbered if kind and n.isdecimal()}
 
 
 def _place(path: Path, prefix: Namespace) -> Path:

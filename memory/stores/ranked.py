@@ -291,9 +291,12 @@ class RankedStore(BaseStore):
 
     def program(self, ops: Iterable[Op]) -> Program[list[Result]]:
         """Return what `batch` does as a program, for whoever answers its reads otherwise."""
-        operations = [_with_tuples(op) for op in ops]
-        ranked = [i for i, op in enumerate(operations) if isinstance(op, SearchOp) and op.query]
-        searches = {i: cast("SearchOp", operations[i]) for i in ranked}
+        operations = [op if _has_tuple(op) else _with_tuples(op) for op in ops]
+        searches = {
+            i: op for i, op in enumerate(operations) if isinstance(op, SearchOp) and op.query
+        }
+        if not searches and operations:
+            return (yield from self._pass(operations))
         for op in searches.values():
             if op.filter:
                 check_filter(op.filter)
@@ -486,6 +489,11 @@ def _default_fields(store: BaseStore) -> tuple[str, ...]:
     """Return the fields that a store of LangGraph's was told to embed, or the whole record."""
     config: IndexConfig | None = getattr(store, "index_config", None)
     return tuple((config or {}).get("fields") or ("$",))
+
+
+def _has_tuple(op: Op) -> bool:
+    """Say of a put whether its namespace is a tuple, as nearly all are."""
+    return isinstance(op, PutOp) and isinstance(op.namespace, tuple)
 
 
 def _with_tuples(op: Op) -> Op:

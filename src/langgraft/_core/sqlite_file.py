@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import struct
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,11 @@ from langgraft._core.errors import InfrastructureError, InputError
 
 _PATIENCE_SECONDS: Final = 60.0
 """How long to wait for another process that is writing."""
+
+_HEADER: Final = struct.Struct(">18x2B48xI")
+"""The start of a SQLite file: the versions that write and read it, and the application's number."""
+_WAL: Final = 2
+"""The version where there is a write-ahead log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +174,24 @@ class SQLiteFile:
                 if not sealed or Path(f"{self.path.resolve()}-wal").exists():
                     raise
             return self._connect("ro&immutable=1")
+        if self._is_made():
+            return self._connect("rw")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # SQLite does not wait its turn when several processes turn a new file to WAL.
         with FileLock(f"{self.path}.lock", timeout=_PATIENCE_SECONDS):
             return self._connect("rwc")
+
+    def _is_made(self) -> bool:
+        """Say whether the tables are in the file, and it has a log: then nothing is to be made in turn."""
+        try:
+            with self.path.open("rb") as file:
+                header = file.read(_HEADER.size)
+        except OSError:
+            return False
+        if len(header) < _HEADER.size:
+            return False
+        written, read, application = _HEADER.unpack(header)
+        return (written, read, application) == (_WAL, _WAL, self.layout.application)
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         connection = sqlite3.connect(

@@ -8,11 +8,14 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from numpy.typing import NDArray
 
 from langgraft._core.canonical import JSON
 from langgraft.memory.rankers import (
@@ -24,6 +27,7 @@ from langgraft.memory.rankers import (
     RankerIndex,
     Scored,
     TermOverlap,
+    documents,
     lexical,
 )
 from langgraft.memory.rankers.base import Document, DurableIndex, put_all
@@ -370,3 +374,26 @@ def test_index_when_loaded_then_a_word_whose_documents_left_is_not_found_again(
         assert each.search("red", limit=5) == []
         each.put("c", "red box", (2,))
     assert loaded.search("red", limit=5) == index.search("red", limit=5) != []
+
+
+@pytest.mark.parametrize("room", [0, documents._MAPPED_BYTES])
+@given(
+    array=arrays(
+        st.sampled_from(["<f4", "<f8", "<i8", "<i4", ">i4", "|u1", "|b1"]),
+        array_shapes(min_dims=0, min_side=0, max_side=40),
+    )
+)
+def test_array_when_saved_by_numpy_is_read_as_numpy_reads_it(
+    room: int, array: NDArray[Any]
+) -> None:
+    """Of whatever type and shape, at once or where it is looked at; what is changed is not in the file."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(documents, "_MAPPED_BYTES", room)
+        path = Path(folder) / "array.npy"
+        np.save(path, array)
+        before = path.read_bytes()
+        found = documents.mapped(path)
+        assert (found.dtype, found.shape) == (array.dtype, array.shape)
+        assert found.tobytes() == array.tobytes()
+        found[...] = 0
+        assert path.read_bytes() == before

@@ -2,8 +2,11 @@
 
 import json
 import math
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -27,6 +30,15 @@ _values = st.dictionaries(
     max_size=4,
 )
 ADDRESS = (("a", "b"), "k")
+
+
+class _Color(Enum):
+    RED = "red"
+
+
+@dataclass(frozen=True)
+class _Point:
+    x: int
 
 
 @given(value=_values, namespace=st.lists(_texts, max_size=4), key=_texts, data=st.binary())
@@ -75,6 +87,9 @@ def test_value_when_it_has_tuples_comes_back_with_lists() -> None:
         ({"f": {1}}, "holds a set"),
         ({"f": datetime(2026, 1, 1, tzinfo=UTC)}, "holds a datetime"),
         ({"f": b"x"}, "holds a bytes"),
+        ({"f": UUID(int=1)}, "holds a UUID"),
+        ({"f": [_Color.RED]}, "holds a _Color"),
+        ({"f": {"g": _Point(1)}}, "holds a _Point"),
         ({"f": {1: "x"}}, "key 1; keys must be strings"),
         ({"f": "\ud83d" + "\ude00"}, "split into two surrogates"),
         ({"\ud83d" + "\ude00": 1}, "split into two surrogates"),

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from pathlib import Path
@@ -165,6 +166,34 @@ def test_reopening_when_a_file_is_damaged_then_index_is_built_anew(
         with RankedStore(store, BM25(), directory=broken) as again:
             assert _ranking(again, NAMESPACE, "ball 3") == expected
         assert "built anew" in caplog.text, name
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_reopening_when_checksums_are_those_of_an_older_version_then_holds_them_against_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, *, damaged: bool
+) -> None:
+    """A manifest that names no kind of checksum has CRC-32."""
+    caplog.set_level(logging.INFO)
+    store = InMemoryStore()
+    ranked = _filled(store, tmp_path)
+    expected = _ranking(ranked, NAMESPACE, "ball 3")
+    ranked.close()
+    for manifest in tmp_path.rglob("manifest"):
+        body = json.loads(manifest.read_text().partition(" ")[2])
+        index = manifest.parent / "index"
+        del body["checksum"]
+        body["files"] = {
+            name: [(index / name).stat().st_size, zlib.crc32((index / name).read_bytes())]
+            for name in body["files"]
+        }
+        text = json.dumps(body)
+        manifest.write_text(f"{zlib.crc32(text.encode()):08x} {text}\n")
+        if damaged:
+            blob = next(index.rglob("texts.bin"))
+            blob.write_bytes(blob.read_bytes()[::-1])
+    with RankedStore(store, BM25(), directory=tmp_path) as again:
+        assert _ranking(again, NAMESPACE, "ball 3") == expected
+    assert ("built anew" in caplog.text) == damaged
 
 
 @pytest.mark.parametrize(
