@@ -1,6 +1,7 @@
 """What an erasure looks for, where copies of it may be, and how a store keeps no byte of what it deleted."""
 
 import json
+import os
 import re
 import sqlite3
 import stat
@@ -194,21 +195,42 @@ def _is_file(path: Path) -> bool:
     return False
 
 
+_DATABASE: Final = b"SQLite format 3\0"
+_HELD: Final[dict[tuple[int, int], int]] = {}
+"""Descriptors of databases that were read, by device and file. They are never closed: the system would
+undo every lock that this process has on the file, SQLite's too, and another process take it for its own."""
+
+
 def _says(path: Path, wanted: Wanted) -> bool:
     try:
-        with path.open("rb") as file:
-            # Read, not mapped: a file may be cut off by its owner meanwhile.
-            data = b""
-            while block := file.read(_BLOCK):
-                data = data[-wanted.longest :] + block
-                if wanted.in_bytes(data):
-                    return True
+        known = path.stat()
+        held = _HELD.get((known.st_dev, known.st_ino))
+        descriptor = os.open(path, os.O_RDONLY) if held is None else held
     except FileNotFoundError:
-        pass
+        return False
     except OSError as error:
-        msg = f"{path}: cannot be searched for what is erased: {error.strerror}; put that right and erase again"
-        raise InfrastructureError(msg) from error
+        raise _unread(path, error) from error
+    data, at = b"", 0
+    try:
+        while block := os.pread(descriptor, _BLOCK, at):
+            if not at and held is None and block.startswith(_DATABASE):
+                held = _HELD[known.st_dev, known.st_ino] = descriptor
+            data = data[-wanted.longest :] + block
+            at += len(block)
+            if wanted.in_bytes(data):
+                return True
+    except OSError as error:
+        raise _unread(path, error) from error
+    finally:
+        if held is None:
+            os.close(descriptor)
     return False
+
+
+def _unread(path: Path, error: OSError) -> InfrastructureError:
+    return InfrastructureError(
+        f"{path}: cannot be searched for what is erased: {error.strerror}; put that right and erase again"
+    )
 
 
 # Places --------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-import struct
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -16,11 +15,6 @@ from langgraft._core.errors import InfrastructureError, InputError
 
 _PATIENCE_SECONDS: Final = 60.0
 """How long to wait for another process that is writing."""
-
-_HEADER: Final = struct.Struct(">18x2B48xI")
-"""The start of a SQLite file: the versions that write and read it, and the application's number."""
-_WAL: Final = 2
-"""The version where there is a write-ahead log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,33 +168,47 @@ class SQLiteFile:
                 if not sealed or Path(f"{self.path.resolve()}-wal").exists():
                     raise
             return self._connect("ro&immutable=1")
-        if self._is_made():
-            return self._connect("rw")
+        if (made := self._join()) is not None:
+            return made
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # SQLite does not wait its turn when several processes turn a new file to WAL.
         with FileLock(f"{self.path}.lock", timeout=_PATIENCE_SECONDS):
             return self._connect("rwc")
 
-    def _is_made(self) -> bool:
-        """Say whether the tables are in the file, and it has a log: then nothing is to be made in turn."""
-        try:
-            with self.path.open("rb") as file:
-                header = file.read(_HEADER.size)
-        except OSError:
-            return False
-        if len(header) < _HEADER.size:
-            return False
-        written, read, application = _HEADER.unpack(header)
-        return (written, read, application) == (_WAL, _WAL, self.layout.application)
+    def _join(self) -> sqlite3.Connection | None:
+        """Open the file if its tables and its log are there: then nothing is to be made in turn.
 
-    def _connect(self, mode: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(
+        SQLite is asked, and the file not read: to close it again would undo the locks that other
+        connections of this process have on it.
+        """
+        if not self.path.exists():
+            return None
+        connection = self._raw("rw")
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            if (mode, application) == ("wal", self.layout.application):
+                self._prepare(connection)
+                return connection
+        except sqlite3.DatabaseError:  # it is said by who waits its turn
+            pass
+        except BaseException:
+            connection.close()
+            raise
+        connection.close()
+        return None
+
+    def _raw(self, mode: str) -> sqlite3.Connection:
+        return sqlite3.connect(
             f"{self.path.absolute().as_uri()}?mode={mode}",
             uri=True,
             timeout=_PATIENCE_SECONDS,
             isolation_level=None,
             check_same_thread=False,
         )
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        connection = self._raw(mode)
         try:
             self._prepare(connection)
         except BaseException:

@@ -1,5 +1,7 @@
 """The suite of LangGraph stores, on a SQLite file of ours, bare and by rank."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
@@ -7,6 +9,7 @@ from typing import cast
 import pytest
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 
+from langgraft.memory.erasure.places import Wanted, found_in
 from langgraft.memory.stores import SQLiteFileStore
 from langgraft.testing import StoreConformance
 
@@ -82,3 +85,21 @@ def test_batch_when_it_reads_many_records_gives_each_where_it_is_asked_for(tmp_p
             )
         values = [item.value["n"] for item in found if item is not None]
         assert len({id(each) for each in values}) == len(values) > 10
+
+
+@pytest.mark.parametrize("read", ["opened again", "searched for bytes"])
+def test_file_of_a_store_that_is_read_otherwise_stays_its_own(tmp_path: Path, read: str) -> None:
+    """A process that closes a file loses its locks on it: another one would take the log away."""
+    path = tmp_path / "memory.sqlite"
+    with SQLiteFileStore(path) as store:
+        store.put(("a",), "k", {"text": "kept"})
+        if read == "opened again":
+            with SQLiteFileStore(path) as again:
+                assert again.get(("a",), "k")
+        else:
+            assert found_in([path], Wanted(phrases=("nowhere",))) == []
+        asking = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], timeout=0); c.execute('PRAGMA journal_mode = DELETE')"
+        other = subprocess.run(
+            [sys.executable, "-c", asking, path], capture_output=True, text=True, check=False
+        )
+        assert "database is locked" in other.stderr
