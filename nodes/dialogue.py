@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar, overload
 
-from langchain.chat_models import init_chat_model
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import BaseMessage
@@ -173,6 +172,8 @@ def chat_model(model: ChatModel | None, what: str) -> Model | None:
     """
     if not isinstance(model, str):
         return model
+    from langchain.chat_models import init_chat_model  # noqa: PLC0415  (whoever has a model needs none of it)
+
     try:
         # Without a name, LangChain makes a model that is named with each call.
         return init_chat_model(model or "''")

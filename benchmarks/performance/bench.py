@@ -352,7 +352,7 @@ def _harness(_: Setting) -> Iterator[Sequence[Section]]:
         reached = calls_in_process(count) * count / SECONDS
         found.rows.append(Row("langgraft, in this process", "langgraft", _once([reached]), count))
     for mixed, what in ((False, "frozen memory"), (True, "half of it streams that learn")):
-        for count in (16, 64):
+        for count in (16, 64, 256):
             ours, bare = calls_over_http(count, mixed=mixed)
             floor = f"floor: bare ChatOpenAI over HTTP, as many calls as with {what}"
             found.rows.append(Row(floor, "floor", _once([bare]), count))

@@ -492,14 +492,13 @@ class Corpora:
 
     def close(self) -> None:
         """Save what changed and leave the directory; without one, do nothing."""
-        if self._directory is None:
-            return
-        with self._lock:
-            for corpus in self._ready.values():
-                if self._directory.behind(corpus.prefix, len(corpus.index), anew=corpus.grown):
-                    self._save(corpus, self._directory)
-            self._shared.leave(self)
-            self._directory.close()
+        if (directory := self._directory) is not None:
+            with self._lock:
+                for corpus in self._ready.values():
+                    if directory.behind(corpus.prefix, len(corpus.index), anew=corpus.grown):
+                        self._save(corpus, directory)
+                self._shared.leave(self)
+                directory.close()
 
     def as_of(self, prefix: Namespace) -> tuple[JSON] | None:
         """Return the moment as of which a prefix is indexed; `None`: it is not indexed."""

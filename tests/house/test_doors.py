@@ -191,7 +191,7 @@ def test_model_when_it_is_named_plays(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(name)
         return GenericFakeChatModel(messages=iter([AIMessage("Action: walk")] * 3))
 
-    monkeypatch.setattr(dialogue, "init_chat_model", make)
+    monkeypatch.setattr("langchain.chat_models.init_chat_model", make)
     agent = build_react_agent("somebody:model", environment=Corridors())
     assert agent.invoke({"task_id": "toy/corridor/3"})["success"]
     assert asked == ["somebody:model"]

@@ -67,10 +67,14 @@ def connect() -> "DockerClient":
     if os.environ.get("DOCKER_HOST", "").startswith("ssh://"):
         raise SandboxUnavailableError(_NO_SSH)
     try:
-        return docker.from_env(timeout=_SECONDS, max_pool_size=_CONNECTIONS)
+        client = docker.from_env(timeout=_SECONDS, max_pool_size=_CONNECTIONS)
     except (DockerException, ValueError) as error:
         # The second is of an address that cannot be taken apart.
         raise unreachable(error) from error
+    if not client.api.base_url.startswith(("http://", "https://")):
+        # No proxy leads to a socket: looked for at each request, it fails where a thread changes variables.
+        client.api.trust_env = False
+    return client
 
 
 def unreachable(error: BaseException) -> SandboxUnavailableError:

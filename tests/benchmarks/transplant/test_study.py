@@ -48,7 +48,7 @@ SMALL = transplant_plan(
     seeds=2,
     build_items=6,
     target_build_items=5,
-    eval_items=3,
+    eval_items=5,
     noise_runs=1,
 )
 

@@ -378,7 +378,7 @@ def test_source_knows_no_condition_competition_or_split() -> None:
         r"|memory\.providers|coding_?memory|task_id|episode_id|held.?out|private|leaderboard"
     )
     files = sorted(Path(data_scientist.__file__).parent.rglob("*.py"))
-    names = {"habits", "model", "notes", "programs", "tasks", "writer"}
+    names = {"model", "notes", "programs", "tasks", "writer"}
     assert {file.stem for file in files} >= names
     for file in files:
         # A way to validate that programs may choose is not a part of a study.
