@@ -184,6 +184,10 @@ def parse_line(path: Path, row: int, line: bytes, *, foreign: bool = False) -> d
         BankFormatError: It holds anything else; the message says what.
     """
     for wrong, msg in (
+        (
+            row == 1 and line.startswith(b"SQLite format 3\0"),
+            f"a database, not a file of one bank: name it as a store, sqlite:{path}",
+        ),
         (line.startswith(b"\xef\xbb\xbf"), "starts with a byte-order mark; save as plain UTF-8"),
         (
             not foreign and not line.endswith(b"\n"),

@@ -96,6 +96,7 @@ DAMAGED: dict[str, tuple[bytes, int, str]] = {
     "truncated": (GOOD[:-9], 2, "not ended: the file is truncated"),
     "cut between lines": (GOOD + b"{", 3, "not ended"),
     "byte-order mark": (b"\xef\xbb\xbf" + GOOD, 1, "byte-order mark"),
+    "database": (b"SQLite format 3\0" + GOOD, 1, "name it as a store, sqlite:"),
     "UTF-16": (GOOD.decode().encode("utf-16"), 1, "not UTF-8 at byte 0"),
     "CR LF": (GOOD.replace(b"\n", b"\r\n"), 1, "CR LF"),
     "bad UTF-8": (GOOD.replace(b"text of second", b"text \xff"), 2, "not UTF-8 at byte"),
