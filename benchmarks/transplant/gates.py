@@ -1,4 +1,4 @@
-"""The cells of a transplant study, and its checks (memory-transplants §5, App. C).
+"""The cells of a transplant study, and its gates: checks on them (memory-transplants §5, App. C).
 
 A cell is what one solver did with one system, budget, condition and control. Of the checks some come before any
 claim, and some stand beside it.
