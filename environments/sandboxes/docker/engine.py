@@ -337,6 +337,10 @@ class Removals:
             try:
                 wait_for_end(self._api, container)
                 self.now(container)
+            except Exception as error:  # noqa: BLE001  (all others wait for this thread)
+                logger.warning("cannot remove the container %s: %r", container[:12], error)
+                with self._changed:
+                    self._stubborn.add(container)
             finally:
                 with self._changed:
                     self._waiting -= 1

@@ -93,6 +93,25 @@ def test_close_when_an_engine_was_away_then_what_it_kept_is_removed(
     assert not removals.stubborn
 
 
+def test_soon_when_a_request_fails_unforeseen_then_the_others_are_removed_and_it_is_tried_again(
+    engine: ToyEngine, removals: Removals
+) -> None:
+    """Such as where the environment changes while the library looks for proxies in it."""
+
+    def wait(container: str, *, timeout: float) -> None:
+        if container == "a":
+            raise KeyError("PROXY")
+
+    engine.wait = wait  # type: ignore[method-assign]
+    removals.soon("a")
+    removals.soon("b")
+    removals.settle()
+    assert engine.removed == ["b"]
+    assert removals.stubborn == {"a"}
+    removals.close()
+    assert engine.removed == ["b", "a"]
+
+
 def test_soon_when_very_many_wait_then_who_comes_next_removes_its_own(
     engine: ToyEngine, removals: Removals
 ) -> None:
