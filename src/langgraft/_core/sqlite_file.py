@@ -218,28 +218,43 @@ class SQLiteFile:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Check whose file it is; make the tables in a new one."""
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        is_new = (application, version, tables) == (0, 0, 0) and not self.read_only
+        is_new = self._is_new(connection)
+        self._refuse_cut(connection)
+        if self.read_only:
+            return
+        connection.execute("PRAGMA journal_mode = WAL")
         layout = self.layout
-        if not is_new and (application, version) != (layout.application, layout.version):
+        connection.execute(f"PRAGMA synchronous = {'FULL' if layout.durable else 'NORMAL'}")
+        connection.execute(f"PRAGMA secure_delete = {'ON' if layout.overwrites else 'OFF'}")
+        if is_new:
+            connection.execute("BEGIN IMMEDIATE")
+            # Who writes is alone: somebody else may have made the tables since that look.
+            if self._is_new(connection):
+                for statement in layout.schema.split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {layout.application}")
+                connection.execute(f"PRAGMA user_version = {layout.version}")
+            connection.execute("COMMIT")
+
+    def _is_new(self, connection: sqlite3.Connection) -> bool:
+        """Whether tables are to be made; refuse a file of another kind."""
+        application, version, tables = (
+            connection.execute(query).fetchone()[0]
+            for query in (
+                "PRAGMA application_id",
+                "PRAGMA user_version",
+                "SELECT count(*) FROM sqlite_master",
+            )
+        )
+        if (application, version, tables) == (0, 0, 0) and not self.read_only:
+            return True
+        layout = self.layout
+        if (application, version) != (layout.application, layout.version):
             msg = (
                 f"{self.path}: this database is not {layout.kind} of this version; {layout.advice}"
             )
             raise InputError(msg)
-        self._refuse_cut(connection)
-        if not self.read_only:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute(f"PRAGMA synchronous = {'FULL' if layout.durable else 'NORMAL'}")
-            connection.execute(f"PRAGMA secure_delete = {'ON' if layout.overwrites else 'OFF'}")
-        if is_new:
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in layout.schema.split(";"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {layout.application}")
-            connection.execute(f"PRAGMA user_version = {layout.version}")
-            connection.execute("COMMIT")
+        return False
 
     def _refuse_cut(self, connection: sqlite3.Connection) -> None:
         """Refuse a file that lost its end: what is missing of a page would be read as zeros."""

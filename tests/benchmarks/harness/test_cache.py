@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, Generation
 from langchain_tests.integration_tests.cache import AsyncCacheTestSuite, SyncCacheTestSuite
 
+from langgraft._core import sqlite_file
 from langgraft._core.errors import InputError
+from langgraft._core.sqlite_file import SQLiteFile
 from langgraft.benchmarks.harness.cache import (
     MOST_CHARACTERS,
     CacheMode,
@@ -298,6 +301,24 @@ def test_keep_when_processes_share_a_file_then_all_get_the_same_answers(path: Pa
     assert answers[0] == answers[1] == answers[2]
     with ResponseCache(path, "read_only") as cache:
         assert [text_of(cache.lookup(f"p{number}", "m")) for number in range(40)] == answers[0]
+
+
+def test_cache_when_another_process_makes_the_tables_meanwhile_then_they_serve(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not all file systems keep a lock on a file: who comes second takes the tables that are there."""
+    look = SQLiteFile._refuse_cut
+
+    def other_first(self: SQLiteFile, connection: sqlite3.Connection) -> None:
+        look(self, connection)
+        monkeypatch.setattr(SQLiteFile, "_refuse_cut", look)
+        with ResponseCache(path) as other:
+            other.update("p", "m", [reply("first")])
+
+    monkeypatch.setattr(sqlite_file, "FileLock", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(SQLiteFile, "_refuse_cut", other_first)
+    with ResponseCache(path) as cache:
+        assert text_of(cache.lookup("p", "m")) == "first"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
