@@ -69,6 +69,8 @@ class Part:
     """What messages call the field that a text is folded from."""
     fold: Fold = _same
     unfold: Fold = _same
+    holds: Callable[[MemoryItem], bool] = lambda _: True
+    """Whether it would be read again from a row of this part; others go to a form's first part."""
 
     def standing(self, number: int) -> Row:
         """Return what an item holds where its row, the `number`th of its file, does not say."""
@@ -117,10 +119,12 @@ class JsonForm:
 
     def write(self, items: Sequence[MemoryItem]) -> tuple[bytes, list[MemoryItem]]:
         """Return the file of items, and these in the order in which they stand in it."""
-        first = self.parts[0].name
-        of_part: dict[str, list[MemoryItem]] = {part.name: [] for part in self.parts}
+        first = self.parts[0]
+        named = {part.name: part for part in self.parts}
+        of_part: dict[str, list[MemoryItem]] = {name: [] for name in named}
         for item in items:
-            of_part[str(self._mark(item.metadata.get(PART)) or first)].append(item)
+            part = named.get(str(item.metadata.get(PART)), first)
+            of_part[(part if part.holds(item) else first).name].append(item)
         rows: dict[str, list[Row]] = {part.name: [] for part in self.parts}
         written: list[MemoryItem] = []
         for part in self.parts:
@@ -174,8 +178,8 @@ class JsonForm:
     def _row(self, part: Part, item: MemoryItem, number: int) -> Row:
         values = item.to_json()
         metadata = cast("Row", values.pop("metadata", {}))
-        if part is not self.parts[0]:
-            metadata.pop(PART, None)
+        if self._mark(metadata.get(PART)):
+            del metadata[PART]
         standing = part.standing(number)
         if part.anonymous:
             standing["id"] = _derived_id(part, values)

@@ -173,6 +173,8 @@ _MESSAGE: Final = _names(
     " tool_call_id tool_returns created_at"
 )
 """Fields that a message of an agent file has; Letta refuses any other."""
+_SPEAKERS: Final = ("user", "assistant")
+"""Roles of messages that are remembered."""
 
 
 def _fold_block(row: Row) -> Row:
@@ -239,7 +241,7 @@ def _take_letta(document: JSON, lost: Counter[str]) -> Iterator[tuple[str, str, 
         for at, message in enumerate(_list_at(place, others.pop("messages", None))):
             role = message.get("role") if isinstance(message, dict) else None
             content = message.get("content") if isinstance(message, dict) else None
-            if role not in ("user", "assistant") or _said(content) is None:
+            if role not in _SPEAKERS or _said(content) is None:
                 lost[f"agents[].messages of role {role!s:.20}"] += 1
                 continue
             lost["agents[].messages[].content other than text"] += sum(
@@ -303,6 +305,7 @@ LETTA: Final = JsonForm(
             text_from="content",
             fold=_fold_message,
             unfold=_unfold_message,
+            holds=lambda item: bool(item.text) and item.metadata.get("role", "user") in _SPEAKERS,
         ),
     ),
     _take_letta,

@@ -78,8 +78,9 @@ def check_report(
     if missing:
         return
     counted: dict[str, int] = {}
-    for old, new in zip(items, again, strict=True):
-        for name in differing(old, new):
+    by_id = {new.id: new for new in again}  # who loses its place in the order comes elsewhere
+    for old, beside in zip(items, again, strict=True):
+        for name in differing(old, by_id.get(old.id, beside)):
             counted[name] = counted.get(name, 0) + 1
     told: dict[str, int] = {}
     for loss in losses:
@@ -209,6 +210,27 @@ def test_any_items_when_written_and_read_differ_where_the_report_says(
     check_report(items, again, losses)
     if form in OPEN and not any(item.metadata.get("part") == "message" for item in items):
         assert all(loss.field.startswith("metadata.") for loss in losses)
+
+
+@pytest.mark.parametrize(("text", "role"), [("", "user"), ("x", "tool"), ("x", 1)])
+def test_message_when_letta_would_not_remember_it_is_kept_as_a_block(
+    text: str, role: str | int, tmp_path: Path
+) -> None:
+    """A message without a text, or of neither user nor assistant, loses only that it was one."""
+    item = MemoryItem(
+        id="i0",
+        text=text,
+        type="other",
+        source_domain="letta",
+        episode_id="",
+        success=None,
+        order_index=0,
+        metadata={"part": "message", "role": role},
+    )
+    losses = write_foreign(tmp_path / "a.af", [item], "letta")
+    assert [loss.field for loss in losses] == ["metadata.part"]
+    (again,) = read_foreign(tmp_path / "a.af", "letta").items
+    assert (again.text, again.metadata) == (text, {"role": role})
 
 
 # Recall -------------------------------------------------------------------------------------
