@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from langgraft.environments.statebench import StateBench
 
 # A deadline would make tests fail where a machine is busy, or first loads a library.
-# Every run draws other examples: what 25 do not find today, those of the next runs do.
-hypothesis.settings.register_profile("unhurried", deadline=None, max_examples=25)
+# Every run draws other examples: what 25 do not find today, those of the next runs do. In CI they are
+# the same each time: what fails there is what was changed, and fails for everybody.
+hypothesis.settings.register_profile(
+    "unhurried", deadline=None, max_examples=25, derandomize="CI" in os.environ
+)
 hypothesis.settings.load_profile("unhurried")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
