@@ -18,6 +18,7 @@ from langgraft._core.errors import InfrastructureError, PlanError
 from langgraft._core.texts import printable
 from langgraft.benchmarks.harness.log import checked_line
 from langgraft.benchmarks.studies import choose, read_shipped_plans
+from langgraft.cli.printing import show_table
 
 SMALL = {
     "study": "continual",
@@ -100,6 +101,19 @@ def test_plans_when_listed_pass_all_checks_and_are_as_large_as_said() -> None:
         assert prepared.plan == plan
         assert tuple(run.spec for run in prepared.graph) == runs
         assert study.size(plan) == (len(runs), sum(run.length for run in runs))
+
+
+@pytest.mark.parametrize(("columns", "lines"), [("80", 0), ("30", 2)])
+def test_table_when_the_terminal_has_no_room_for_its_words_breaks_none(
+    columns: str, lines: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each row is a few lines then, which can be copied whole."""
+    monkeypatch.setenv("COLUMNS", columns)
+    names = ["agg+placebo+a-very-long-name", "agg+shuffled+a-very-long-name"]
+    show_table("Memories", ["memory", "score"], [[name, "12"] for name in names])
+    told = capsys.readouterr().out
+    assert all(name in told for name in names)
+    assert sum(line.startswith("  score   12") for line in told.splitlines()) == lines
 
 
 def test_preview_when_limited_counts_fewer_items(plan: Path) -> None:

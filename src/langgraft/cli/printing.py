@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
@@ -10,6 +11,9 @@ from rich.text import Text
 
 from langgraft._core.canonical import JSON
 from langgraft._core.texts import printable
+
+_WIDE: Final = 10_000
+"""Columns of a terminal in which every table fits."""
 
 
 def say(line: str) -> None:
@@ -23,7 +27,10 @@ def complain(line: str) -> None:
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table; columns of numbers are set to the right."""
+    """Print a table; columns of numbers are set to the right.
+
+    Where the terminal has no room for its longest words, each row is a few lines instead.
+    """
     say(title)
     table = Table(header_style="bold")
     for number, column in enumerate(columns):
@@ -32,7 +39,15 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[objec
         table.add_column(column, justify="right" if numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(str(cell))) for cell in row))
-    Console().print(table)
+    console = Console()
+    if console.measure(table, options=console.options.update_width(_WIDE)).minimum <= console.width:
+        console.print(table)
+        return
+    room = max(map(len, columns))
+    for row in rows:
+        for column, cell in zip(columns, row, strict=True):
+            say(f"  {column:{room}}  {cell}")
+        say("")
 
 
 def write_json(value: JSON) -> None:
