@@ -59,6 +59,9 @@ def test_episode_when_erased_is_nowhere_and_the_receipt_verifies(place: Path) ->
     kept.write_text(json.dumps(receipt))
     assert memory("receipts", *ledger, "--receipt", kept).returncode == 0
     kept.write_text(json.dumps({**receipt, "ended": receipt["began"] + "0"}))
+    absent = memory("receipts", *ledger, "--receipt", kept.with_name("absent"))
+    assert absent.returncode == 2
+    assert "cannot be read: No such file" in " ".join(absent.stderr.split())
     forged = memory("receipts", *ledger, "--receipt", kept)
     assert (forged.returncode, "not signed with this key" in forged.stdout) == (1, True)
     with ResponseCache(place / "responses.sqlite") as cache:
@@ -96,6 +99,7 @@ def test_user_when_erased_leaves_other_users(tmp_path: Path) -> None:
         (["--item", "told/trajectry"], "no item 'told/trajectry'"),
         ([], "erase one thing"),
         (["--older-than", "soon"], "takes an age such as 90d"),
+        (["--older-than", "999999d"], "takes an age such as 90d"),
         (["--item", "a", "--run", "nowhere"], "there is nothing to erase in"),
         (["--resume"], "no erasure is under way"),
     ],

@@ -115,7 +115,7 @@ def show_receipts(
     wrong = book.verify()
     found = list(book.receipts())
     if receipt is not None:
-        found = [ErasureReceipt.read(receipt.read_bytes(), receipt)]
+        found = [ErasureReceipt.read(_bytes("--receipt", receipt), receipt)]
         wrong = [] if book.vouches_for(found[0]) else [f"{receipt}: not signed with this key"]
     if book.pending is not None:
         complain("an erasure is under way: end it with `langgraft memory erase --resume`")
@@ -133,10 +133,14 @@ def show_receipts(
 
 
 def _ledger(path: Path, key: Path | None) -> Ledger:
+    return Ledger(path, None if key is None else _bytes("--key", key))
+
+
+def _bytes(option: str, path: Path) -> bytes:
     try:
-        return Ledger(path, None if key is None else key.read_bytes())
+        return path.read_bytes()
     except OSError as error:
-        msg = f"--key {key}: cannot be read: {error.strerror}"
+        msg = f"{option} {path}: cannot be read: {error.strerror}"
         raise InputError(msg) from error
 
 
@@ -187,11 +191,11 @@ def _saver(path: Path) -> Iterator[Any]:
 def _moment(text: str) -> datetime:
     """Return the time that an age or a date stands for."""
     now = datetime.fromtimestamp(SystemClock().time(), UTC)
-    if match := _AGE.fullmatch(text):
-        return now - timedelta(**{_UNITS[match[2]]: int(match[1])})
     try:
+        if match := _AGE.fullmatch(text):
+            return now - timedelta(**{_UNITS[match[2]]: int(match[1])})
         found = datetime.fromisoformat(text)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         msg = f"--older-than takes an age such as 90d, 12h or 30m, or a date, got {text!r:.80}"
         raise InputError(msg) from error
     return found if found.tzinfo else found.replace(tzinfo=UTC)
