@@ -186,8 +186,7 @@ class SQLiteFile:
         connection = self._raw("rw")
         try:
             (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
-            (application,) = connection.execute("PRAGMA application_id").fetchone()
-            if (mode, application) == ("wal", self.layout.application):
+            if mode == "wal" and not self._is_new(connection):
                 self._prepare(connection)
                 return connection
         except sqlite3.DatabaseError:  # it is said by who waits its turn
@@ -228,16 +227,15 @@ class SQLiteFile:
         connection.execute(f"PRAGMA secure_delete = {'ON' if layout.overwrites else 'OFF'}")
         if is_new:
             connection.execute("BEGIN IMMEDIATE")
-            # Who writes is alone: somebody else may have made the tables since that look.
-            if self._is_new(connection):
-                for statement in layout.schema.split(";"):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {layout.application}")
-                connection.execute(f"PRAGMA user_version = {layout.version}")
+            for statement in layout.schema.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {layout.application}")
+            connection.execute(f"PRAGMA user_version = {layout.version}")
             connection.execute("COMMIT")
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
         """Whether tables are to be made; refuse a file of another kind."""
+        connection.execute("BEGIN")  # all of one moment: somebody may be making the tables
         application, version, tables = (
             connection.execute(query).fetchone()[0]
             for query in (
@@ -246,6 +244,7 @@ class SQLiteFile:
                 "SELECT count(*) FROM sqlite_master",
             )
         )
+        connection.execute("COMMIT")
         if (application, version, tables) == (0, 0, 0) and not self.read_only:
             return True
         layout = self.layout

@@ -9,13 +9,15 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.caches import BaseCache
@@ -23,9 +25,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, Generation
 from langchain_tests.integration_tests.cache import AsyncCacheTestSuite, SyncCacheTestSuite
 
-from langgraft._core import sqlite_file
 from langgraft._core.errors import InputError
-from langgraft._core.sqlite_file import SQLiteFile
 from langgraft.benchmarks.harness.cache import (
     MOST_CHARACTERS,
     CacheMode,
@@ -303,22 +303,20 @@ def test_keep_when_processes_share_a_file_then_all_get_the_same_answers(path: Pa
         assert [text_of(cache.lookup(f"p{number}", "m")) for number in range(40)] == answers[0]
 
 
-def test_cache_when_another_process_makes_the_tables_meanwhile_then_they_serve(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not all file systems keep a lock on a file: who comes second takes the tables that are there."""
-    look = SQLiteFile._refuse_cut
-
-    def other_first(self: SQLiteFile, connection: sqlite3.Connection) -> None:
-        look(self, connection)
-        monkeypatch.setattr(SQLiteFile, "_refuse_cut", look)
-        with ResponseCache(path) as other:
-            other.update("p", "m", [reply("first")])
-
-    monkeypatch.setattr(sqlite_file, "FileLock", lambda *_, **__: nullcontext())
-    monkeypatch.setattr(SQLiteFile, "_refuse_cut", other_first)
-    with ResponseCache(path) as cache:
-        assert text_of(cache.lookup("p", "m")) == "first"
+def test_cache_when_another_process_is_making_its_tables_waits_for_them(path: Path) -> None:
+    """Whoever comes while a new file has its log and no tables yet does not make them, too."""
+    path.parent.mkdir()
+    with FileLock(f"{path}.lock"):
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+        comes = threading.Thread(target=ResponseCache, args=(path,))
+        comes.start()
+        comes.join(0.2)
+        with closing(sqlite3.connect(path)) as connection:
+            assert not connection.execute("SELECT * FROM sqlite_master").fetchall()
+    comes.join()
+    with ResponseCache(path, "read_only") as cache:
+        assert len(cache) == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only where processes fork")
