@@ -170,11 +170,13 @@ def image_label(api: "APIClient", image: str, name: str) -> str:
 
 
 def _inspected(api: "APIClient", image: str) -> dict[str, Any]:
-    from docker.errors import ImageNotFound  # noqa: PLC0415
+    from docker.errors import APIError  # noqa: PLC0415
 
     try:
         found: dict[str, Any] = api.inspect_image(image)  # type: ignore[no-untyped-call]
-    except ImageNotFound as error:
+    except APIError as error:
+        if not error.is_client_error():  # not found, or no name of an image at all
+            raise
         raise no_image(image) from error
     return found
 

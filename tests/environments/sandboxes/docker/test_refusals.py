@@ -38,16 +38,17 @@ def image_with_volume(engine: DockerClient, docker_image: str) -> Iterator[str]:
     engine.images.remove(tag, force=True)
 
 
+@pytest.mark.parametrize("name", ["langgraft-absent:latest", "http://127.0.0.1:1", "-1"])
 def test_image_when_there_is_none_of_that_name_then_the_command_is_named(
-    docker_image: str,
+    docker_image: str, name: str
 ) -> None:
-    """A missing image is told with what makes one."""
+    """A missing image is told with what makes one; so is what no image could be called."""
     with (
-        DockerSandbox("langgraft-absent:latest") as sandbox,
+        DockerSandbox(name) as sandbox,
         pytest.raises(SandboxUnavailableError, match="`langgraft sandbox build`") as caught,
     ):
         sandbox.run(HELLO)
-    assert "langgraft-absent:latest" in str(caught.value)
+    assert name in str(caught.value)
 
 
 def test_sandbox_when_it_was_closed_unused_then_no_engine_is_reached(docker_image: str) -> None:
