@@ -184,13 +184,14 @@ def test_orphans_when_a_client_is_killed_then_all_ends_and_the_next_sandbox_clea
     docker_image: str, limits: Limits, engine: DockerClient, sandbox: DockerSandbox
 ) -> None:
     """A killed client's programs end at once; its containers go when the next sandbox opens."""
-    client = started_code(_CLIENT, docker_image)
-    filters: dict[str, str | list[str] | bool] = {"label": client.stdout.readline().strip()}
-    sandbox.run(HELLO)
-    assert len(engine.containers.list(filters=filters)) == 2
-    assert remove_orphans(engine) == []
-    client.kill()
-    client.wait()
+    with started_code(_CLIENT, docker_image) as client:
+        filters: dict[str, str | list[str] | bool] = {"label": client.stdout.readline().strip()}
+        sandbox.run(HELLO)
+        while len(engine.containers.list(filters=filters)) < 2:
+            assert client.poll() is None, client.ended()
+            time.sleep(0.02)
+        assert remove_orphans(engine) == []
+        client.kill()
     until = time.monotonic() + 20
     while engine.containers.list(filters=filters) and time.monotonic() < until:
         time.sleep(0.05)
