@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -116,6 +116,7 @@ class _LogitNormal:
             return cls(_WIDEST)
         return cls(float(optimize.brentq(beyond, 0.0, _WIDEST, xtol=1e-3)))
 
+    @lru_cache(maxsize=64)  # noqa: B019 - small, and asked for the same ones again and again
     def chances(self, rate: float) -> Matrix:
         """Return chances with that mean, at the nodes of `_normal`."""
         optimize: Any = require("scipy.optimize", extra="bench", purpose="The analysis")

@@ -6,6 +6,7 @@ in and out, all over one byte stream. In a container it is PID 1: programs canno
 read its memory, so what it says about how a program ended is not the program's word.
 """
 
+import marshal
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -121,6 +122,34 @@ def parse_json(payload: bytes) -> dict[str, object]:
         raise ProtocolError(f"the supervisor sent {error}") from error
 
 
+TAKING: Final = """
+import marshal, os, select
+def take(size):
+    taken = b""
+    while len(taken) < size:
+        heard = select.select([0], [], [], 30)[0]
+        piece = os.read(0, size - len(taken)) if heard else b""
+        if not piece:
+            raise SystemExit("the host is gone")
+        taken += piece
+    return taken
+"""
+"""Reads an exact number of bytes, none of those that follow.
+
+An engine that is killed between starting a container and noting that down never ends it, nor its
+input. So one that hears nothing for half a minute ends itself.
+"""
+
+_START: Final = (
+    TAKING
+    + """
+kind, size = take(1), int(take(8))
+code = take(size)
+code = marshal.loads(code) if kind == b"m" else compile(code, "<supervisor>", "exec")
+exec(code, {"__name__": "__main__"})
+"""
+)
+
 _INSIDE: Final = "langgraft.environments.sandboxes.inside"
 
 _SUPERVISOR: Final = (
@@ -229,13 +258,34 @@ def _environment(settings: PlaceSettings) -> dict[str, str]:
     }
 
 
-def supervisor_command(python: str = "python3") -> list[str]:
-    """Return the argument vector of a supervisor: what a container runs as its first process.
+def bootstrap_command(python: str = "python3") -> list[str]:
+    """Return the command that becomes the supervisor once that was sent to it.
+
+    An engine writes a container's command to disk several times over, and handing a long one to it
+    costs some 20 ms; compiling the supervisor costs as much again. So a few lines fetch it from
+    standard input, compiled where its Python is known: the container that checks a sandbox does
+    that for the image's, and this process for its own.
 
     Args:
         python: An interpreter inside the place, 3.8 or later. Programs run in the same.
     """
-    return [python, "-I", "-S", "-u", "-c", supervisor_script()]
+    return [python, "-I", "-S", "-u", "-c", _START]
+
+
+def supervisor_code(compiled: bytes | None = None) -> bytes:
+    """Return what to send to the bootstrap.
+
+    Args:
+        compiled: The supervisor as the bootstrap's own Python marshals it, where that is known.
+    """
+    code = supervisor_script().encode() if compiled is None else compiled
+    return (b"s" if compiled is None else b"m") + b"%08d" % len(code) + code
+
+
+@cache
+def compiled_supervisor() -> bytes:
+    """Return the supervisor as the Python of this process marshals it."""
+    return marshal.dumps(compile(supervisor_script(), "<supervisor>", "exec"))
 
 
 @cache

@@ -29,8 +29,10 @@ from langgraft.environments.sandboxes.places import (
     Death,
     Place,
     PlaceSettings,
+    bootstrap_command,
+    compiled_supervisor,
     greet,
-    supervisor_command,
+    supervisor_code,
 )
 from langgraft.environments.sandboxes.requests import check_name
 from langgraft.environments.sandboxes.sandbox import ExecutionResult, Limits, ProgramError
@@ -143,7 +145,7 @@ class _ProcessPlace:
         ours, theirs = socket.socketpair()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - the supervisor
-                supervisor_command(python),
+                bootstrap_command(python),
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 stderr=self._log,
@@ -162,6 +164,7 @@ class _ProcessPlace:
         finally:
             theirs.close()
         self.channel = SocketChannel(ours)
+        self._own_python = python == sys.executable
 
     def greet(
         self, limits: Limits, inputs: Mapping[str, str], environment: Mapping[str, str]
@@ -176,6 +179,8 @@ class _ProcessPlace:
             environment=environment,
             parent=os.getpid(),
         )
+        compiled = compiled_supervisor() if self._own_python else None
+        self.channel.send(supervisor_code(compiled))
         greet(self.channel, settings)
 
     def without_path(self, text: str) -> str:

@@ -7,18 +7,17 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import mle_study
 import pytest
 from acceptance.command import clean_environment, command_line
-from mle_study import HouseStudy
+from mle_study import GatedStudy, HouseStudy, solve_at
 from mle_study import rule as mle_study_rule
 from step_study import StepStudy
 from toy_competition import ID, write_competition
+from warm_python import Gate, Warm
 
 from langgraft._core.errors import InfrastructureError
 from langgraft.benchmarks.mle.journals import read_journal
@@ -274,52 +273,37 @@ def test_solve_when_the_folder_is_not_its_own_then_leaves_it_alone(
     assert other.stderr.endswith("plan.agents[0].name: tree → chain; plan.seconds: 20.0 → 30.0\n")
 
 
-def _begun(out: Path, programs: int) -> bool:
-    return len([*(out / "work").glob("artifacts/*/*")]) > 6 * programs
-
-
 @pytest.mark.kill
 def test_solve_when_killed_then_stopped_and_repeated_then_leaves_the_same_bytes(
     tmp_path: Path, options: tuple[object, ...]
 ) -> None:
     """A real process, ended by signals with two programs in flight; the same command goes on."""
+    gate = Gate(tmp_path / "gate")
     given = (ID, *options, "--steps", 4, "--width", 2, "--memory", "memory")
-    done = _ended((*given, "--out", tmp_path / "whole"))
-    assert done.code in {0, 1}, done.stderr
+    gate.open(99)
+    done = solve(*given, "--out", tmp_path / "whole", study=GatedStudy(gate))
+    assert done.code == 0, done.stderr
     out = tmp_path / "out"
-    _ended(given, signal.SIGKILL, when=lambda: _begun(out, 1))
-    stopped = _ended(given, signal.SIGTERM, when=lambda: _begun(out, 3))
+    assert _ended(gate, given, signal.SIGKILL, after=0).code == -signal.SIGKILL
+    stopped = _ended(gate, given, signal.SIGTERM, after=2)
     assert stopped.code == 130
     assert "run the same command again" in stopped.stderr
-    again = _ended(given)
+    gate.open(99)
+    again = solve(*given, study=GatedStudy(gate))
     assert again.code == done.code, again.stderr
     assert f"going on with the search in {out}" in again.stdout
+    assert gate.came == 2
     for name in ("journal.json", "tree.html", "submission.csv", "solution.py", "grade.json"):
-        expected, found = tmp_path / "whole" / name, out / name
-        assert found.exists() == expected.exists()
-        assert not found.exists() or found.read_bytes() == expected.read_bytes()
+        assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def _ended(
-    given: tuple[object, ...],
-    ending: signal.Signals | None = None,
-    when: Callable[[], bool] = lambda: False,
-) -> Done:
-    """Run the command in a process of its own; with a signal, end it when it is so far."""
-    process = subprocess.Popen(
-        command_line("solve", *given),
-        env=clean_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    if ending is not None:
-        until = time.monotonic() + 60
-        while process.poll() is None and not when() and time.monotonic() < until:
-            time.sleep(0.02)
+def _ended(gate: Gate, given: tuple[object, ...], ending: signal.Signals, after: int) -> Done:
+    """Run the command in a process of its own; end it when two more programs run than `after`."""
+    gate.open(after)
+    with Warm(solve_at, gate, tuple(map(str, given))) as process:
+        gate.wait_for(after + 2, process)
         process.send_signal(ending)
-    stdout, stderr = process.communicate(timeout=120)
-    return Done(process.returncode, stdout, stderr)
+        return Done(*process.ended())
 
 
 def test_solve_when_given_the_example_folder_then_runs_in_docker(

@@ -1,7 +1,8 @@
 """A tree study small enough for tests: a competition of houses, and models that reply by rule."""
 
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ from langchain_core.language_models import BaseChatModel
 from toy_competition import ID, write_competition
 from tree_cases import BROKEN, FIX, RuleModel, feedback, reply
 from typing_extensions import override
+from warm_python import Gate
 
+from langgraft.__main__ import main
 from langgraft._core.canonical import seeded_fraction
 from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.study import RunSpec
@@ -103,3 +106,25 @@ def house_plan(folder: Path, *, prepared: bool = True, **changes: Any) -> MlePla
 def errors_of(text: str) -> list[str]:
     """Return the names that failing programs were called with, where a prompt shows them."""
     return re.findall(r"unexpected keyword argument '(\w+)'", text)
+
+
+class GatedStudy(HouseStudy):
+    """The study, with programs that pass a gate before all else."""
+
+    def __init__(self, gate: Gate) -> None:
+        super().__init__()
+        self._passing = gate.code
+
+    @override
+    def simulated_model(self, plan: MlePlan, run: RunSpec) -> BaseChatModel:
+        def answer(text: str, sample: str) -> str:
+            return rule(text, sample).replace("```python\n", f"```python\n{self._passing}")
+
+        return MeteredChatModel(inner=RuleModel(rule=answer), identity={"model": "rule"})
+
+
+def solve_at(gate: Gate, words: Sequence[str]) -> None:
+    """Be `langgraft solve` with programs that pass a gate: for a process of its own."""
+    setattr(MleStudy, "simulated_model", GatedStudy(gate).simulated_model)  # noqa: B010
+    sys.argv = ["langgraft", "solve", *words]
+    main()

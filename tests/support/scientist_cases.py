@@ -153,20 +153,33 @@ def code_of(reply: str) -> str:
     return reply.partition("```python\n")[2].rpartition("```")[0]
 
 
-def run_all(case: Case, programs: Mapping[str, str], image: str) -> dict[str, tuple[str, bool]]:
-    """Run programs one after the other in one container.
+Ran = tuple[str, bool]
+"""What a program raised, `ran` or `TIMEOUT`; and whether it printed a metric and left a submission
+with the columns and as many rows as the sample has."""
 
-    Returns:
-        For each what it raised, `ran` or `TIMEOUT`; and whether it printed a metric and left a
-        submission with the columns and as many rows as the sample has.
+
+def run_all(
+    cases: Mapping[str, Case], programs: Mapping[str, Mapping[str, str]], image: str
+) -> dict[str, dict[str, Ran]]:
+    """Run programs for each case one after the other, in one process: libraries are loaded once.
+
+    Args:
+        cases: By name.
+        programs: Of each case, by name.
+        image: Where they run.
     """
-    files = {"programs.json": json.dumps(dict(programs)).encode()}
-    limits = Limits(seconds=250, cpus=1)  # threads that wait for each other would slow all down
-    with DockerSandbox(image, limits=limits, inputs={"input": case.folder}, pool=1) as sandbox:
+    files = {"programs.json": json.dumps({name: dict(programs[name]) for name in cases}).encode()}
+    limits = Limits(seconds=600, cpus=1)  # threads that wait for each other would slow all down
+    inputs = {name: case.folder for name, case in cases.items()}
+    with DockerSandbox(image, limits=limits, inputs=inputs, pool=0) as sandbox:
         result = sandbox.run(Job(PythonProgram(_RUNNER), files=files))
     assert result.error is None, result.error
-    found = (json.loads(line) for line in result.stdout.splitlines() if line.startswith("["))
-    return {name: (raised, bool(whole)) for name, raised, whole in found}
+    found: dict[str, dict[str, Ran]] = {name: {} for name in cases}
+    for line in result.stdout.splitlines():
+        if line.startswith("["):
+            case, name, raised, whole = json.loads(line)
+            found[case][name] = (raised, bool(whole))
+    return found
 
 
 _RUNNER = """
@@ -175,7 +188,6 @@ import lightgbm, sklearn.ensemble, xgboost  # so that no program's time goes to 
 import pandas as pd
 
 warnings.simplefilter("ignore")
-sample = pd.read_csv("input/sample_submission.csv")
 
 
 class Slow(BaseException):
@@ -186,8 +198,7 @@ def stop(*_):
     raise Slow
 
 
-signal.signal(signal.SIGPROF, stop)
-for name, code in json.load(open("programs.json")).items():
+def run(code, sample):
     if os.path.exists("submission.csv"):
         os.remove("submission.csv")
     printed = io.StringIO()
@@ -205,7 +216,18 @@ for name, code in json.load(open("programs.json")).items():
     if whole:
         made = pd.read_csv("submission.csv")
         whole = list(made) == list(sample) and len(made) == len(sample) and made.notna().all(axis=None)
-    print(json.dumps([name, raised[:400], bool(whole)]), flush=True)
+    return [raised[:400], bool(whole)]
+
+
+signal.signal(signal.SIGPROF, stop)
+top = os.getcwd()
+for case, programs in json.load(open("programs.json")).items():
+    os.makedirs(f"{top}/runs/{case}")
+    os.chdir(f"{top}/runs/{case}")
+    os.symlink(f"{top}/{case}", "input")
+    sample = pd.read_csv("input/sample_submission.csv")
+    for name, code in programs.items():
+        print(json.dumps([case, name, *run(code, sample)]), flush=True)
 """
 
 

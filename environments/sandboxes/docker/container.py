@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from typing_extensions import override
 
 from langgraft.environments.sandboxes.docker.engine import Removals
-from langgraft.environments.sandboxes.places import (
-    Channel,
-    ChannelClosedError,
-    Death,
-    supervisor_script,
-)
+from langgraft.environments.sandboxes.places import Channel, ChannelClosedError, Death
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -40,34 +35,6 @@ _LOG: Final = 16_000
 _STALLED: Final = 60.0
 """Seconds in which a send may make no progress at all before the other end counts as gone."""
 _NOT_NOW: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-
-TAKING: Final = """
-import marshal, os, select
-def take(size):
-    taken = b""
-    while len(taken) < size:
-        heard = select.select([0], [], [], 30)[0]
-        piece = os.read(0, size - len(taken)) if heard else b""
-        if not piece:
-            raise SystemExit("the host is gone")
-        taken += piece
-    return taken
-"""
-"""Reads an exact number of bytes, none of those that follow.
-
-An engine that is killed between starting a container and noting that down never ends it, nor its
-input. So one that hears nothing for half a minute ends itself.
-"""
-
-_START: Final = (
-    TAKING
-    + """
-kind, size = take(1), int(take(8))
-code = take(size)
-code = marshal.loads(code) if kind == b"m" else compile(code, "<supervisor>", "exec")
-exec(code, {"__name__": "__main__"})
-"""
-)
 
 
 class AttachChannel(Channel):
@@ -331,23 +298,3 @@ def _unknown(error: Exception) -> str:
     if isinstance(error, NotFound):
         return "no such container: it was removed from outside"
     return f"the engine does not answer ({error})"
-
-
-def bootstrap_command() -> list[str]:
-    """Return the command that becomes the supervisor once that was sent to it.
-
-    An engine writes a container's command to disk several times over, and handing a long one to it
-    costs some 20 ms; compiling the supervisor costs as much again. So a few lines fetch it from
-    standard input, and the container that checks the sandbox compiles it for the image's Python.
-    """
-    return ["python3", "-I", "-S", "-u", "-c", _START]
-
-
-def supervisor_code(compiled: bytes | None = None) -> bytes:
-    """Return what to send to the bootstrap.
-
-    Args:
-        compiled: The supervisor as the bootstrap's own Python marshals it, where that is known.
-    """
-    code = supervisor_script().encode() if compiled is None else compiled
-    return (b"s" if compiled is None else b"m") + b"%08d" % len(code) + code

@@ -12,12 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
-from langgraft.environments.sandboxes.docker.container import (
-    TAKING,
-    Container,
-    bootstrap_command,
-    supervisor_code,
-)
+from langgraft.environments.sandboxes.docker.container import Container
 from langgraft.environments.sandboxes.docker.controls import (
     USER,
     WORKSPACE,
@@ -38,11 +33,14 @@ from langgraft.environments.sandboxes.docker.engine import (
 )
 from langgraft.environments.sandboxes.inside.watching import reserve
 from langgraft.environments.sandboxes.places import (
+    TAKING,
     Channel,
     ChannelClosedError,
     Death,
     PlaceSettings,
+    bootstrap_command,
     greet,
+    supervisor_code,
     supervisor_script,
 )
 from langgraft.environments.sandboxes.result_text import size_text

@@ -41,7 +41,7 @@ def test_embedder_when_named_embeds_each_text_once_for_all_runs_and_counts_it(
     embeddings: TableEmbeddings, tmp_path: Path
 ) -> None:
     """Vectors lie in the run directory; what was paid for stands in the events of the runs."""
-    plan = house_plan(tmp_path, memory=CONDITIONS, embedder=NAME)
+    plan = house_plan(tmp_path, steps=4, memory=CONDITIONS, embedder=NAME)
     out = tmp_path / "out"
     assert run(plan, out, HouseStudy()).complete
     documents = [text for name, texts in embeddings.calls if "documents" in name for text in texts]
@@ -60,7 +60,7 @@ def test_embedder_when_it_fails_stops_the_plan_and_goes_on_to_the_same_bytes(
     embeddings: TableEmbeddings, tmp_path: Path
 ) -> None:
     """As with a model that cannot be reached: nothing is lost, and nothing is asked again."""
-    plan = house_plan(tmp_path, memory=CONDITIONS, embedder=NAME)
+    plan = house_plan(tmp_path, steps=4, memory=CONDITIONS, embedder=NAME)
     assert run(plan, tmp_path / "whole", HouseStudy()).complete
     embeddings.error = OSError("the network is away")
     stopped = run(plan, tmp_path / "out", HouseStudy())
@@ -103,7 +103,7 @@ def test_diagnosis_when_a_plan_asks_for_examples_is_asked_with_them(
 ) -> None:
     """As in the paper's Figure 5, in words of ours."""
     study = HouseStudy()
-    plan = house_plan(tmp_path, memory=["cold"], build_seeds=[], diagnosis_examples=examples)
+    plan = house_plan(tmp_path, memory=["cold"], build_seeds=[], steps=4, diagnosis_examples=examples)
     assert run(plan, tmp_path / "out", study).complete
     asked = [text for sample, text in study.asked if sample.endswith("/diagnose")]
     assert asked

@@ -158,9 +158,8 @@ def test_samples_when_agents_are_several_then_are_nobody_elses(
 
 
 @pytest.mark.kill
-@pytest.mark.parametrize("at", [3, 20])
 def test_plan_when_cut_off_in_the_middle_of_runs_then_ends_in_the_same_bytes(
-    whole: tuple[MlePlan, Path, StepStudy], tmp_path: Path, at: int
+    whole: tuple[MlePlan, Path, StepStudy], tmp_path: Path
 ) -> None:
     """Workspaces are made anew by doing again what was done; no byte of the log is another."""
     plan, out, undisturbed = whole
@@ -169,7 +168,7 @@ def test_plan_when_cut_off_in_the_middle_of_runs_then_ends_in_the_same_bytes(
     def away(_: str) -> None:
         nonlocal calls
         calls += 1
-        if calls == at:
+        if calls == 20:  # runs are done, one is under way, and others have not begun
             raise InfrastructureError("the network is away")
 
     first, second = StepStudy(away), StepStudy()

@@ -31,9 +31,9 @@ PLAN = transplant_plan(
     solvers=[{"name": "strong", "strengths": {"gain": 0.4, "harm": 0.4}}],
     budgets=[400],
     seeds=2,
-    build_items=8,
-    target_build_items=8,
-    eval_items=4,
+    build_items=5,
+    target_build_items=5,
+    eval_items=2,
     noise_runs=1,
     controlled=[],
     admitted=["rag"],
@@ -172,7 +172,7 @@ async def _some(prepared: Any, out: Path, study: Any, stop: asyncio.Event) -> An
 
         def report(self, event: ProgressEvent) -> None:
             self.seen += event.kind == "item"
-            if self.seen >= 151:
+            if self.seen >= 80:
                 stop.set()
 
     return await run_plan(

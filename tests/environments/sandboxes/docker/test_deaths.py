@@ -2,8 +2,6 @@
 
 import asyncio
 import gc
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 
@@ -21,6 +19,7 @@ from docker_places import (
     wait_until_running,
 )
 from urllib3.exceptions import ProtocolError
+from warm_python import started_code
 
 from langgraft._core.errors import SandboxFailureError
 from langgraft.environments.sandboxes.docker import DockerSandbox, remove_orphans
@@ -161,8 +160,8 @@ def test_fork_when_it_uses_and_closes_a_sandbox_then_its_parent_does_not_notice(
     docker_image: str,
 ) -> None:
     """Two processes never talk to one container."""
-    command = [sys.executable, "-c", _FORKER, docker_image]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    with started_code(_FORKER, docker_image) as process:
+        done = process.ended()
     told, *printed = done.stdout.splitlines()
     assert "make one in each process" in told
     assert printed == ["whole", "42"]
@@ -175,8 +174,7 @@ from langgraft.environments.sandboxes.sandbox import Job, PythonProgram
 sandbox = DockerSandbox(sys.argv[1], pool=1)
 program = "import os, time\\nif os.fork() == 0: os.setsid()\\ntime.sleep(600)"
 threading.Thread(target=sandbox.run, args=(Job(PythonProgram(program)),), daemon=True).start()
-while sandbox._engine is None or not sandbox._engine.pool.wait_until_full(60): time.sleep(0.1)
-time.sleep(1)
+while sandbox._engine is None or not sandbox._engine.pool.wait_until_full(60): time.sleep(0.02)
 print(sandbox._engine.opening.label, flush=True)
 time.sleep(600)
 """
@@ -186,16 +184,14 @@ def test_orphans_when_a_client_is_killed_then_all_ends_and_the_next_sandbox_clea
     docker_image: str, limits: Limits, engine: DockerClient, sandbox: DockerSandbox
 ) -> None:
     """A killed client's programs end at once; its containers go when the next sandbox opens."""
-    client = subprocess.Popen(
-        [sys.executable, "-c", _CLIENT, docker_image], stdout=subprocess.PIPE, text=True
-    )
-    assert client.stdout is not None
-    filters: dict[str, str | list[str] | bool] = {"label": client.stdout.readline().strip()}
-    sandbox.run(HELLO)
-    assert len(engine.containers.list(filters=filters)) == 2
-    assert remove_orphans(engine) == []
-    client.kill()
-    client.communicate()
+    with started_code(_CLIENT, docker_image) as client:
+        filters: dict[str, str | list[str] | bool] = {"label": client.stdout.readline().strip()}
+        sandbox.run(HELLO)
+        while len(engine.containers.list(filters=filters)) < 2:
+            assert client.poll() is None, client.ended()
+            time.sleep(0.02)
+        assert remove_orphans(engine) == []
+        client.kill()
     until = time.monotonic() + 20
     while engine.containers.list(filters=filters) and time.monotonic() < until:
         time.sleep(0.05)

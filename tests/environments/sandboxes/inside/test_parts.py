@@ -29,7 +29,6 @@ from langgraft.environments.sandboxes.inside.watching import Relay
 from langgraft.environments.sandboxes.places import (
     kernel_script,
     launcher_script,
-    supervisor_command,
     supervisor_script,
 )
 
@@ -75,11 +74,6 @@ def test_script_when_joined_then_every_name_it_looks_up_is_there(
             elif instruction.opname in {"LOAD_NAME", "LOAD_GLOBAL"}:
                 looked_up.add(instruction.argval)
     assert [name for name in looked_up - there if not name.startswith("__")] == []
-
-
-def test_command_then_it_fits_one_argument() -> None:
-    """Linux takes no argument of 128 KiB or more."""
-    assert max(len(word.encode()) for word in supervisor_command()) < 128 << 10
 
 
 @given(st.lists(st.binary(max_size=40), max_size=12), st.integers(1, 60))
