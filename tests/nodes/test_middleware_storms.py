@@ -117,6 +117,19 @@ def by_boat(word: str, take: int = 0) -> str:
     return f"By boat, says the answer to {word}, take {take}."
 
 
+in_pairs = pytest.mark.parametrize(
+    ("store", "way", "make"),
+    [
+        pytest.param("memory", "sync", chat_app, id="memory-sync-agent"),
+        pytest.param("memory", "async", chat_graph, id="memory-async-graph"),
+        pytest.param("sqlite", "sync", chat_graph, id="sqlite-sync-graph"),
+        pytest.param("sqlite", "async", chat_app, id="sqlite-async-agent"),
+    ],
+    indirect=True,
+)
+"""Every two of a store, a way of calling and an application: all three would be twice as many."""
+
+
 @pytest.fixture(params=["memory", "sqlite"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FaultyStore]:
     """Return a store that can be made to fail."""
@@ -147,6 +160,7 @@ def chat(store: FaultyStore, way: Way, make: Callable[..., App]) -> Chat:
 # Everything at once ----------------------------------------------------------------------
 
 
+@in_pairs
 def test_conversations_when_everything_happens_are_kept_apart_and_filed_once(
     store: FaultyStore, way: Way, make: Callable[..., App]
 ) -> None:
@@ -202,6 +216,7 @@ def test_checkpoints_in_postgresql_hold_nothing_recalled_as_bytes(
 # Faults -----------------------------------------------------------------------------------
 
 
+@in_pairs
 def test_answer_when_the_store_is_down_arrives_and_memory_catches_up(
     chat: Chat, store: FaultyStore
 ) -> None:
@@ -219,6 +234,7 @@ def test_answer_when_the_store_is_down_arrives_and_memory_catches_up(
     assert "episode" not in repr(chat.state().values[TURNS][-1].keys())
 
 
+@in_pairs
 def test_turn_when_its_filing_was_done_but_not_acknowledged_is_filed_once(
     chat: Chat, store: FaultyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -424,6 +440,7 @@ def test_turn_when_abandoned_in_an_outage_and_summarized_is_filed_as_it_was(
 # Pauses -----------------------------------------------------------------------------------
 
 
+@in_pairs
 def test_pause_when_approval_is_asked_holds_nothing_recalled_and_another_process_goes_on(
     chat: Chat, store: FaultyStore, make: Callable[..., App]
 ) -> None:
@@ -464,6 +481,7 @@ def test_pause_when_nobody_approves_is_filed_once_as_of_unknown_outcome(
 # Other answers, other ways ----------------------------------------------------------------
 
 
+@in_pairs
 def test_regeneration_when_answered_anew_is_another_episode_and_not_shown_the_first(
     chat: Chat, store: FaultyStore
 ) -> None:
@@ -480,6 +498,7 @@ def test_regeneration_when_answered_anew_is_another_episode_and_not_shown_the_fi
     assert bank(store)[1:] == [episode("zq0t1", first), episode("zq0t1", second)]
 
 
+@in_pairs
 def test_fork_when_both_branches_have_turns_files_all_and_flush_leaves_the_head(
     chat: Chat, store: FaultyStore
 ) -> None:
@@ -500,6 +519,7 @@ def test_fork_when_both_branches_have_turns_files_all_and_flush_leaves_the_head(
     assert chat.answers() == [by_boat("zq0t0"), by_boat("zq0t2")]
 
 
+@in_pairs
 def test_threads_when_message_ids_are_equal_are_two_turns(chat: Chat, store: FaultyStore) -> None:
     """Clients that number messages in each thread lose none."""
     for thread in ("t", "u"):
@@ -663,6 +683,7 @@ def test_turn_when_its_process_died_before_filing_is_filed_once(tmp_path: Path, 
         assert first.success is (True if then == "the same" else None)
 
 
+@in_pairs
 def test_user_when_another_one_sends_the_same_message_is_asked_about_alone(
     chat: Chat, store: FaultyStore
 ) -> None:
