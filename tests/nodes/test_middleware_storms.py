@@ -23,6 +23,7 @@ from chat_app import (
     dies_before_filing,
     heard,
     question,
+    shown,
 )
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
@@ -188,7 +189,7 @@ def test_conversations_when_everything_happens_are_kept_apart_and_filed_once(
             for part in talk.seen[thread].streams:
                 storm.of_thread(WORD.findall(part), words, thread)
             for state in run(talk.history(thread), do):
-                storm.of_thread(WORD.findall(repr(state)), words, thread)
+                storm.of_thread(WORD.findall(shown(state)), words, thread)
     assert [storm.crossed, storm.recalls_seen, storm.miscounted] == [[], [], []]
     assert {talk.kind(turn) for talk in talks for turn in range(3)} <= set(KINDS)
     assert storm.left > 0
@@ -231,7 +232,7 @@ def test_answer_when_the_store_is_down_arrives_and_memory_catches_up(
     words = ("zq0t0", "zq0t1", "zq0t2")
     assert bank(store) == [episode(word, by_boat(word)) for word in words]
     assert "zq0t1, take 0" in chat.prompt.partition("<recalled_memory>")[2]
-    assert "episode" not in repr(chat.state().values[TURNS][-1].keys())
+    assert "episode" not in shown(chat.state().values[TURNS][-1].keys())
 
 
 @in_pairs
@@ -373,7 +374,7 @@ def test_turn_when_a_summary_took_its_question_is_filed_with_what_came_after(
     chat = Chat(app, way)
     chat.ask("zq0t0")
     chat.ask("zq0t1 look")
-    assert "zq0t1 look" not in repr(chat.state().values["messages"])
+    assert "zq0t1 look" not in shown(chat.state().values["messages"])
     assert "zq0t0, take 0" in chat.prompt
     chat.ask("zq0t2", "u")
     texts = bank(store)
@@ -391,7 +392,7 @@ def test_turn_when_unfiled_and_summarized_is_filed_with_its_own_answer(
     chat.ask("zq0t0")
     chat.ask("zq0t1 look")
     chat.ask("zq0t2")
-    assert "zq0t0" not in repr(chat.state().values["messages"])
+    assert "zq0t0" not in shown(chat.state().values["messages"])
     store.down = False
     chat.flush()
     texts = sorted(bank(store))
@@ -415,7 +416,7 @@ def test_turn_when_it_broke_off_after_a_summary_is_filed_as_far_as_it_came(
     with pytest.raises(InfrastructureError):
         chat.go(YES, chat.config("t"))
     monkeypatch.undo()
-    assert question("zq0t1 send") not in repr(chat.state().values["messages"])
+    assert question("zq0t1 send") not in shown(chat.state().values["messages"])
     chat.ask("zq0t2")
     assert "Observation: It was sent: zq0t1." in bank(store)[1]
 
@@ -450,11 +451,11 @@ def test_pause_when_approval_is_asked_holds_nothing_recalled_and_another_process
     assert "zq0t0" in chat.prompt
     paused = chat.state()
     assert paused.interrupts
-    assert "zq0t0" not in repr(paused)
+    assert "zq0t0" not in shown(paused)
     other = Chat(make(store=store, checkpointer=chat.app.agent.checkpointer), chat.way)
     other.go(YES, other.config("t"))
     assert "zq0t0" in other.prompt
-    assert "zq0t0" not in repr(other.history()) + repr(other.seen.streams)
+    assert "zq0t0" not in shown(other.history()) + shown(other.seen.streams)
     assert len(bank(store)) == 2
     assert bank(store)[1].endswith(by_boat("zq0t1"))
 
@@ -545,7 +546,7 @@ def test_agent_when_it_is_a_node_of_another_graph_shows_nothing_recalled(
     assert paused.interrupts
     chat.go(YES, chat.config("t"))
     assert "zq0t0" in chat.prompt
-    assert "zq0t0" not in repr([paused, chat.history(), chat.seen.streams])
+    assert "zq0t0" not in shown([paused, chat.history(), chat.seen.streams])
     assert len(bank(store)) == 3
 
 
