@@ -94,25 +94,20 @@ def test_wheel_when_unpacked_elsewhere_works(built: Path, tmp_path: Path) -> Non
         wheel.extractall(tmp_path)
     code = "import langgraft; print(langgraft.__file__)"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    for arguments in (["-c", code], ["-m", "langgraft", "preview", "demo", "--json"]):
-        done = subprocess.run(
+    commands = (["-c", code], ["-m", "langgraft", "preview", "demo", "--json"])
+    found, previewed = (
+        subprocess.run(
             [sys.executable, *arguments],
             cwd=tmp_path,
             env=environment,
             capture_output=True,
             text=True,
             check=True,
-        )
-        assert done.stdout
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
+        ).stdout
+        for arguments in commands
     )
-    assert found.stdout.startswith(str(tmp_path))
+    assert found.startswith(str(tmp_path))
+    assert previewed
 
 
 def test_wheel_when_its_requirements_alone_are_there_gives_an_agent_memory(
