@@ -50,6 +50,7 @@ class Varied(ProviderConformance):
     """In LangGraph's `InMemoryStore`, with fewer histories: most is as with the defaults."""
 
     examples = 6
+    episodes = 5
     at_once = 16
     many = (
         60  # more than the smallest banks have room for; larger ones are filled with the defaults
