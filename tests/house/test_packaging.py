@@ -131,7 +131,10 @@ def test_wheel_when_its_requirements_alone_are_there_gives_an_agent_memory(
 def test_wheel_when_built_elsewhere_and_later_is_the_same_bytes(
     built: Path, tmp_path: Path
 ) -> None:
-    """Who builds a tag again can compare: neither place, dates nor rights of the files matter."""
+    """Who builds a tag again can compare: neither place, dates nor rights of the files matter.
+
+    Nor whether the wheel is made of the sdist, as `build` does, or beside it.
+    """
     copy = tmp_path / "elsewhere"
     for name in [*tracked("."), ".gitignore"]:
         target = copy / name
@@ -141,7 +144,8 @@ def test_wheel_when_built_elsewhere_and_later_is_the_same_bytes(
             os.utime(target, (1e9, 1e9))
             target.chmod(0o600 | (REPOSITORY / name).stat().st_mode & 0o100)
     subprocess.run(
-        [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(copy / "out"), str(copy)],
+        [sys.executable, "-m", "hatchling", "build", "--directory", "out"],
+        cwd=copy,
         check=True,
         capture_output=True,
     )
