@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import psycopg
-from chat_app import WORD, App, FaultyStore, canary, chat_app, chat_graph
+from chat_app import WORD, App, FaultyStore, canary, chat_app, chat_graph, shown
 from chroma_server import chroma_server
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -369,7 +369,7 @@ def _talks(app: App, users: range, turns: int) -> list[Conversations]:
 def _look_back(storm: Storm, talk: Conversations, thread: str, states: list[Any]) -> None:
     for state in states:
         storm.checkpoints += 1
-        storm.of_thread(WORD.findall(repr(state)), talk.words[thread], f"a state of {thread}")
+        storm.of_thread(WORD.findall(shown(state)), talk.words[thread], f"a state of {thread}")
 
 
 def _streams(storm: Storm, streams: list[str], words: set[str], thread: str) -> None:

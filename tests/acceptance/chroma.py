@@ -2,16 +2,16 @@
 
 import asyncio
 import random
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import TimeoutExpired
 from typing import cast
 
 from langgraph.store.base import GetOp, Item, PutOp
+from warm_python import Warm
 
 from acceptance.chroma_worker import (
     INDEX,
@@ -20,8 +20,8 @@ from acceptance.chroma_worker import (
     embed,
     new_key,
     rewritten_key,
+    write_steps,
 )
-from acceptance.command import worker_environment
 from acceptance.figure import Figure, Setting, share
 from langgraft._core.canonical import digest
 from langgraft.memory.stores import ChromaStore
@@ -160,22 +160,14 @@ def damage(folder: Path, acknowledged: int) -> list[str]:
     return [*torn, *lost, *old, *half]
 
 
-def start(folder: Path, first: int, last: int) -> "subprocess.Popen[str]":
+def start(folder: Path, first: int, last: int) -> Warm:
     """Start a process that writes steps and acknowledges them on its standard output."""
-    module = "acceptance.chroma_worker"
-    return subprocess.Popen(
-        [sys.executable, "-m", module, str(folder), str(first), str(last)],
-        env=worker_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return Warm(write_steps, str(folder), first, last)
 
 
-def _follow(process: "subprocess.Popen[str]", stop: int | None) -> list[int]:
+def _follow(process: Warm, stop: int | None) -> list[int]:
     """Read acknowledgments up to step `stop`, or all."""
     seen: list[int] = []
-    assert process.stdout is not None
     for line in process.stdout:
         seen.append(int(line))
         if seen[-1] == stop:
@@ -183,14 +175,13 @@ def _follow(process: "subprocess.Popen[str]", stop: int | None) -> list[int]:
     return seen
 
 
-def _kill(process: "subprocess.Popen[str]", seconds: float) -> list[int]:
+def _kill(process: Warm, seconds: float) -> list[int]:
     """Kill a process after a while, and return what it acknowledged until then."""
     try:
         process.wait(timeout=seconds)
-    except subprocess.TimeoutExpired:
+    except TimeoutExpired:
         process.kill()  # SIGKILL
         process.wait()
-    assert process.stdout is not None
     return [int(line) for line in process.stdout if line.endswith("\n")]
 
 

@@ -1,6 +1,4 @@
-"""A process that writes records to a `ChromaStore` and says which are written.
-
-    python -m acceptance.chroma_worker FOLDER FIRST LAST
+"""What a process does that writes records to a `ChromaStore` and says which are written.
 
 Step `i` writes two records in one batch: a new one, and one of five that are written again and
 again; then it prints `i`. Each record holds texts, a digest of them, and one vector a text, so
@@ -54,11 +52,11 @@ def write(store: ChromaStore, step: int) -> None:
     store.batch([PutOp(NAMESPACE, key(step), value(step)) for key in (new_key, rewritten_key)])
 
 
-def main(folder: str, first: str, last: str) -> int:
+def write_steps(folder: str, first: int, last: int) -> int:
     """Write the steps from `first` to `last`, and acknowledge each."""
     try:
         with ChromaStore.open(Path(folder), index=INDEX) as store:
-            for step in range(int(first), int(last) + 1):
+            for step in range(first, last + 1):
                 write(store, step)
                 sys.stdout.write(f"{step}\n")
                 sys.stdout.flush()
@@ -66,7 +64,3 @@ def main(folder: str, first: str, last: str) -> int:
         sys.stderr.write(f"{error}\n")
         return 2
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

@@ -31,12 +31,14 @@ async function shown(path, scheme) {
   document.body.append(frame);
   await new Promise((done) => { frame.onload = done; });
   const page = frame.contentDocument;
+  const still = page.createElement("style");  // or colors would still fade in
+  still.textContent = "*, ::before, ::after { transition: none !important; animation: none !important; }";
+  page.head.append(still);
   page.body.setAttribute("data-md-color-scheme", scheme);
   const script = page.createElement("script");
   script.src = "/axe.js";
   page.head.append(script);
   await new Promise((done) => { script.onload = done; });
-  await new Promise((done) => setTimeout(done, 400));  // colors fade in
   // The theme names its nested navigation twice, once for small screens, and makes code that scrolls reachable
   // by keys once it has been seen, later than axe looks.
   const found = await frame.contentWindow.axe.run(page, { resultTypes: ["violations"],

@@ -23,6 +23,7 @@ from chat_app import (
     dies_before_filing,
     heard,
     question,
+    shown,
 )
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
@@ -117,6 +118,19 @@ def by_boat(word: str, take: int = 0) -> str:
     return f"By boat, says the answer to {word}, take {take}."
 
 
+in_pairs = pytest.mark.parametrize(
+    ("store", "way", "make"),
+    [
+        pytest.param("memory", "sync", chat_app, id="memory-sync-agent"),
+        pytest.param("memory", "async", chat_graph, id="memory-async-graph"),
+        pytest.param("sqlite", "sync", chat_graph, id="sqlite-sync-graph"),
+        pytest.param("sqlite", "async", chat_app, id="sqlite-async-agent"),
+    ],
+    indirect=True,
+)
+"""Every two of a store, a way of calling and an application: all three would be twice as many."""
+
+
 @pytest.fixture(params=["memory", "sqlite"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FaultyStore]:
     """Return a store that can be made to fail."""
@@ -147,6 +161,7 @@ def chat(store: FaultyStore, way: Way, make: Callable[..., App]) -> Chat:
 # Everything at once ----------------------------------------------------------------------
 
 
+@in_pairs
 def test_conversations_when_everything_happens_are_kept_apart_and_filed_once(
     store: FaultyStore, way: Way, make: Callable[..., App]
 ) -> None:
@@ -174,7 +189,7 @@ def test_conversations_when_everything_happens_are_kept_apart_and_filed_once(
             for part in talk.seen[thread].streams:
                 storm.of_thread(WORD.findall(part), words, thread)
             for state in run(talk.history(thread), do):
-                storm.of_thread(WORD.findall(repr(state)), words, thread)
+                storm.of_thread(WORD.findall(shown(state)), words, thread)
     assert [storm.crossed, storm.recalls_seen, storm.miscounted] == [[], [], []]
     assert {talk.kind(turn) for talk in talks for turn in range(3)} <= set(KINDS)
     assert storm.left > 0
@@ -202,6 +217,7 @@ def test_checkpoints_in_postgresql_hold_nothing_recalled_as_bytes(
 # Faults -----------------------------------------------------------------------------------
 
 
+@in_pairs
 def test_answer_when_the_store_is_down_arrives_and_memory_catches_up(
     chat: Chat, store: FaultyStore
 ) -> None:
@@ -216,9 +232,10 @@ def test_answer_when_the_store_is_down_arrives_and_memory_catches_up(
     words = ("zq0t0", "zq0t1", "zq0t2")
     assert bank(store) == [episode(word, by_boat(word)) for word in words]
     assert "zq0t1, take 0" in chat.prompt.partition("<recalled_memory>")[2]
-    assert "episode" not in repr(chat.state().values[TURNS][-1].keys())
+    assert "episode" not in shown(chat.state().values[TURNS][-1].keys())
 
 
+@in_pairs
 def test_turn_when_its_filing_was_done_but_not_acknowledged_is_filed_once(
     chat: Chat, store: FaultyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,7 +374,7 @@ def test_turn_when_a_summary_took_its_question_is_filed_with_what_came_after(
     chat = Chat(app, way)
     chat.ask("zq0t0")
     chat.ask("zq0t1 look")
-    assert "zq0t1 look" not in repr(chat.state().values["messages"])
+    assert "zq0t1 look" not in shown(chat.state().values["messages"])
     assert "zq0t0, take 0" in chat.prompt
     chat.ask("zq0t2", "u")
     texts = bank(store)
@@ -375,7 +392,7 @@ def test_turn_when_unfiled_and_summarized_is_filed_with_its_own_answer(
     chat.ask("zq0t0")
     chat.ask("zq0t1 look")
     chat.ask("zq0t2")
-    assert "zq0t0" not in repr(chat.state().values["messages"])
+    assert "zq0t0" not in shown(chat.state().values["messages"])
     store.down = False
     chat.flush()
     texts = sorted(bank(store))
@@ -399,7 +416,7 @@ def test_turn_when_it_broke_off_after_a_summary_is_filed_as_far_as_it_came(
     with pytest.raises(InfrastructureError):
         chat.go(YES, chat.config("t"))
     monkeypatch.undo()
-    assert question("zq0t1 send") not in repr(chat.state().values["messages"])
+    assert question("zq0t1 send") not in shown(chat.state().values["messages"])
     chat.ask("zq0t2")
     assert "Observation: It was sent: zq0t1." in bank(store)[1]
 
@@ -424,6 +441,7 @@ def test_turn_when_abandoned_in_an_outage_and_summarized_is_filed_as_it_was(
 # Pauses -----------------------------------------------------------------------------------
 
 
+@in_pairs
 def test_pause_when_approval_is_asked_holds_nothing_recalled_and_another_process_goes_on(
     chat: Chat, store: FaultyStore, make: Callable[..., App]
 ) -> None:
@@ -433,11 +451,11 @@ def test_pause_when_approval_is_asked_holds_nothing_recalled_and_another_process
     assert "zq0t0" in chat.prompt
     paused = chat.state()
     assert paused.interrupts
-    assert "zq0t0" not in repr(paused)
+    assert "zq0t0" not in shown(paused)
     other = Chat(make(store=store, checkpointer=chat.app.agent.checkpointer), chat.way)
     other.go(YES, other.config("t"))
     assert "zq0t0" in other.prompt
-    assert "zq0t0" not in repr(other.history()) + repr(other.seen.streams)
+    assert "zq0t0" not in shown(other.history()) + shown(other.seen.streams)
     assert len(bank(store)) == 2
     assert bank(store)[1].endswith(by_boat("zq0t1"))
 
@@ -464,6 +482,7 @@ def test_pause_when_nobody_approves_is_filed_once_as_of_unknown_outcome(
 # Other answers, other ways ----------------------------------------------------------------
 
 
+@in_pairs
 def test_regeneration_when_answered_anew_is_another_episode_and_not_shown_the_first(
     chat: Chat, store: FaultyStore
 ) -> None:
@@ -480,6 +499,7 @@ def test_regeneration_when_answered_anew_is_another_episode_and_not_shown_the_fi
     assert bank(store)[1:] == [episode("zq0t1", first), episode("zq0t1", second)]
 
 
+@in_pairs
 def test_fork_when_both_branches_have_turns_files_all_and_flush_leaves_the_head(
     chat: Chat, store: FaultyStore
 ) -> None:
@@ -500,6 +520,7 @@ def test_fork_when_both_branches_have_turns_files_all_and_flush_leaves_the_head(
     assert chat.answers() == [by_boat("zq0t0"), by_boat("zq0t2")]
 
 
+@in_pairs
 def test_threads_when_message_ids_are_equal_are_two_turns(chat: Chat, store: FaultyStore) -> None:
     """Clients that number messages in each thread lose none."""
     for thread in ("t", "u"):
@@ -525,7 +546,7 @@ def test_agent_when_it_is_a_node_of_another_graph_shows_nothing_recalled(
     assert paused.interrupts
     chat.go(YES, chat.config("t"))
     assert "zq0t0" in chat.prompt
-    assert "zq0t0" not in repr([paused, chat.history(), chat.seen.streams])
+    assert "zq0t0" not in shown([paused, chat.history(), chat.seen.streams])
     assert len(bank(store)) == 3
 
 
@@ -663,6 +684,7 @@ def test_turn_when_its_process_died_before_filing_is_filed_once(tmp_path: Path, 
         assert first.success is (True if then == "the same" else None)
 
 
+@in_pairs
 def test_user_when_another_one_sends_the_same_message_is_asked_about_alone(
     chat: Chat, store: FaultyStore
 ) -> None:

@@ -128,10 +128,14 @@ REGISTERED: Final[Mapping[str, Part]] = {
 """Every provider that plans know by name, with its defaults."""
 
 SETTINGS: Final[Mapping[str, Part]] = {
-    "insight_individual": part(named("insight", **_SINGLE, requery_interval=4)),
     "insight_adaptive": part(named("insight", granularity="adaptive", top_k=2)),
     "insight_fused": part(
-        named("insight", **_SINGLE, ranker=Hybrid((BM25(), Dense("hashing:32"))))
+        named(
+            "insight",
+            **_SINGLE,
+            ranker=Hybrid((BM25(), Dense("hashing:32"))),
+            requery_interval=4,
+        )
     ),
     "insight_remedied": part(
         named("insight", **_SINGLE, fold_above=0.8, mmr=0.5, candidates=10, own_domain_share=0.5)
@@ -162,7 +166,8 @@ SETTINGS: Final[Mapping[str, Part]] = {
                 {"policy": "success_rate"},
                 {"policy": "capacity", "limit": 5, "buffer": 2},
             ],
-        )
+        ),
+        episodes=9,  # more than it keeps
     ),
 }
 """Settings that make a provider another one."""

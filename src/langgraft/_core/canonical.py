@@ -115,7 +115,7 @@ def _all_travel(value: JSON) -> bool:
 
 def portable_name(name: str) -> str:
     """Return a key for `name` that every store takes: the name, or a digest of it."""
-    fits = len(name.encode()) <= _NAME_BYTES and travels(name)
+    fits = len(name.encode()) <= _NAME_BYTES and "\x00" not in name
     return name if fits and not name.startswith(_DIGEST) else _DIGEST + text_digest(name)
 
 

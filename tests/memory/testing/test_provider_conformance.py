@@ -42,12 +42,19 @@ def suites(parts: Mapping[str, Part], where: Part) -> dict[str, Part]:
 class InMemory(ProviderConformance):
     """In LangGraph's `InMemoryStore`."""
 
+    examples = 12
+
 
 @pytest.mark.matrix
 class Varied(ProviderConformance):
-    """In LangGraph's `InMemoryStore`, with fewer histories."""
+    """In LangGraph's `InMemoryStore`, with fewer histories: most is as with the defaults."""
 
-    examples = 10
+    examples = 6
+    episodes = 5
+    at_once = 16
+    many = (
+        60  # more than the smallest banks have room for; larger ones are filled with the defaults
+    )
 
 
 @pytest.mark.matrix
