@@ -31,7 +31,7 @@ from langgraft.benchmarks.harness.progress import NoProgress, ProgressEvent
 from langgraft.benchmarks.harness.schedule import Shard
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.harness.verify import verify_directory
-from langgraft.benchmarks.simulated.faults import Fault, FaultKind, rate_limited
+from langgraft.benchmarks.simulated.faults import Fault, FaultKind
 from langgraft.benchmarks.simulated.server import serve
 from langgraft.benchmarks.studies import read_plan
 from langgraft.cli.serving import learners
@@ -129,32 +129,31 @@ async def test_process_when_killed_then_its_runs_go_on_in_another(tmp_path: Path
     assert log_bytes(tmp_path / "one") == log_bytes(tmp_path / "two")
 
 
-async def test_calls_of_two_processes_are_as_many_as_their_server_bears_also_once_one_died(
+async def test_calls_of_two_processes_are_as_many_as_allowed_also_once_one_died(
     tmp_path: Path,
 ) -> None:
-    """One limit holds for both: neither has more for the other, and what a dead one held is given back."""
+    """One limit holds for both: neither has more for the other, and what a dead one held is given back.
+
+    How many a server bears is judged by the calls of all (`test_inflight.py`).
+    """
     path = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1)
     prepared = prepare(*read_plan(path))
-    bears, seen, begun = 6, list[int](), asyncio.Event()
+    begun = asyncio.Event()
 
-    def too_many(_call: int) -> Fault:
-        seen.append(server.under_way)
-        if len(seen) == 30:
+    def slow(call: int) -> Fault:
+        if call == 10:
             begun.set()
-        if server.under_way > bears:
-            return rate_limited()
-        return Fault(FaultKind.SLOW_FIRST_BYTE, seconds=0.3)
+        return Fault(FaultKind.SLOW_FIRST_BYTE, seconds=0.1)
 
-    async with serve(learners(prepared), faults=too_many) as server:
+    async with serve(learners(prepared), faults=slow) as server:
         words = ("run", path, "--out", tmp_path / "out", "--base-url", server.base_url)
-        more = ("--processes", 2, "--concurrency", 16)
+        more = ("--processes", 2, "--concurrency", 2)
         with await asyncio.to_thread(started, *words, *more) as running:
             await begun.wait()
+            assert server.most_at_once == 2
             os.kill(helpers(tmp_path / "out")[0], signal.SIGKILL)
             ended = await asyncio.to_thread(running.ended)
         assert ended.returncode == 0, ended.stderr
-    assert server.most_at_once <= 16
-    assert sum(each > bears for each in seen) < len(seen) / 4
     assert verify_directory(tmp_path / "out") == []
 
 
@@ -354,7 +353,7 @@ async def test_shard_when_its_runs_read_anothers_waits_for_them(
 ) -> None:
     """What one shard's runs need of another's is looked for until it is there."""
     monkeypatch.setattr(schedule, "_LOOK_SECONDS", 0.05)
-    plan, study = chain_plan(streams=1, pause=0.1), Reading()
+    plan, study = chain_plan(streams=1, pause=0.05), Reading()
     out = tmp_path / "shards"
     outcomes = await asyncio.gather(
         *(run_chain(out, plan, study, shard=Shard(index, 2)) for index in range(2))
