@@ -1,14 +1,18 @@
 """A Chroma server to measure and to test on: `chroma run` on a free port, ended afterwards."""
 
+import importlib
+import os
 import socket
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from warm_python import Warm
 
 SECONDS = 60.0
 """How long a server may take to answer."""
@@ -27,20 +31,24 @@ def chroma_server(folder: Path | None = None) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as temporary:
         port = _free_port()
         data = temporary if folder is None else str(folder)
-        command = [str(Path(sys.executable).with_name("chroma")), "run", "--path", data]
-        process = subprocess.Popen(
-            [*command, "--host", "127.0.0.1", "--port", str(port)],
-            cwd=temporary,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            url = f"http://127.0.0.1:{port}"
-            _wait(process, url)
-            yield url
-        finally:
-            process.terminate()
-            process.wait()
+        words = ("run", "--path", data, "--host", "127.0.0.1", "--port", str(port))
+        with Warm(_chroma, words, folder=Path(temporary)) as process:
+            try:
+                url = f"http://127.0.0.1:{port}"
+                _wait(process, url)
+                yield url
+            finally:
+                process.terminate()
+
+
+def _chroma(words: Sequence[str]) -> None:
+    """Be the command `chroma`, whose words nobody reads."""
+    app: Any = importlib.import_module("chromadb.cli.cli").app  # in its own process only
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for told in (1, 2):
+        os.dup2(nowhere, told)
+    sys.argv = ["chroma", *words]
+    app()
 
 
 def _free_port() -> int:
@@ -50,7 +58,7 @@ def _free_port() -> int:
         return port
 
 
-def _wait(process: "subprocess.Popen[bytes]", url: str) -> None:
+def _wait(process: Warm, url: str) -> None:
     """Ask for the server's heartbeat until it has one."""
     last = time.monotonic() + SECONDS
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
