@@ -320,6 +320,8 @@ def source_files(
     """
     barred = tuple(f"{each}." for each in (HARNESS, *apart_from))
     found: dict[tuple[str, str], bytes] = {}
+    # By the package whose imports are followed: most is imported in many files.
+    met: defaultdict[str, set[tuple[str, str | None]]] = defaultdict(set)
     todo = list(modules)
     while todo:
         module = todo.pop()
@@ -330,7 +332,9 @@ def source_files(
             continue
         text = found[place] = path.read_bytes()
         ours = f"{module.partition('.')[0]}."
-        todo += _imports(text, ours)
+        imports = set(_named_imports(text)) - met[ours]
+        met[ours] |= imports
+        todo += _ours(imports, ours)
         # What an `__init__` names in strings are the modules of its lazy exports.
         for name in () if is_package else set(_PACKAGE.findall(text.decode())):
             if name.startswith(ours) and (folder := _folder(name)).is_dir():
@@ -357,9 +361,9 @@ def _path(module: str) -> Path:
     raise ModuleNotFoundError(msg, name=module)
 
 
-def _imports(text: bytes, ours: str) -> Iterator[str]:
-    """Name the modules that a file imports, of those whose names begin with `ours`."""
-    for module, name in _named_imports(text):
+def _ours(imports: Iterable[tuple[str, str | None]], ours: str) -> Iterator[str]:
+    """Name the modules that are imported, of those whose names begin with `ours`."""
+    for module, name in imports:
         if name is None and module.startswith(ours):
             yield module
         elif name is not None and f"{module}.".startswith(ours):

@@ -15,6 +15,7 @@ reply says, whoever the provider, why it ended, whether it is worth keeping, and
 import atexit
 import importlib
 import json
+import os
 import re
 import time
 from asyncio import AbstractEventLoop
@@ -168,19 +169,30 @@ def bounded_clients(
         headers = {"Accept-Encoding": "identity"}
         return getattr(sdk, kind)(event_hooks=hooks, headers=headers, **settings)
 
-    blocking = client("DefaultHttpxClient", _name_call, read)
+    library = _library_of(sdk.DefaultHttpxClient)
+    context = _certificates(library, *map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
+    blocking = client("DefaultHttpxClient", _name_call, read, verify=context)
     atexit.register(blocking.close)
     # Where the environment names a proxy, the library makes its own transport for it.
-    spread = {} if getproxies() else {"transport": _Pools(_library_of(blocking))}
+    spread = {} if getproxies() else {"transport": _Pools(library, context)}
     return {
         "http_client": blocking,
-        "http_async_client": client("DefaultAsyncHttpxClient", name, aread, **spread),
+        "http_async_client": client(
+            "DefaultAsyncHttpxClient", name, aread, verify=context, **spread
+        ),
     }
 
 
-def _library_of(made: object) -> Any:
-    """Return the HTTP library, `httpx` or `httpx2`, that an object's class is of or derived from."""
-    names = (each.__module__.partition(".")[0] for each in type(made).__mro__)
+@lru_cache  # reading them takes most of the time of making a client
+def _certificates(library: Any, file: str | None, folder: str | None) -> Any:
+    """Return whom to trust, as the library does by itself, which reads both variables."""
+    del file, folder
+    return library.create_ssl_context()
+
+
+def _library_of(made: type) -> Any:
+    """Return the HTTP library, `httpx` or `httpx2`, that a class is of or derived from."""
+    names = (each.__module__.partition(".")[0] for each in made.__mro__)
     return importlib.import_module(next(name for name in names if name.startswith("httpx")))
 
 
@@ -209,11 +221,12 @@ class _Pools:
 
     Args:
         library: The HTTP library.
+        context: Whom it trusts.
     """
 
-    def __init__(self, library: Any) -> None:
+    def __init__(self, library: Any, context: Any) -> None:
         self._library = library
-        self._context = library.create_ssl_context()
+        self._context = context
         self._pools: list[_Pool] = []
 
     async def handle_async_request(self, request: Any) -> Any:
@@ -293,7 +306,7 @@ class _Body:
         data = b"".join(self._parts)
         if self._is_reply:
             data = _checked(data, self.response.request)
-        return _library_of(self.response).ByteStream(data)
+        return _library_of(type(self.response)).ByteStream(data)
 
     @property
     def _is_reply(self) -> bool:

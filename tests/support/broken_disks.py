@@ -1,8 +1,9 @@
 """Run plans on disks that are full, read-only, or gone, and again once that is put right.
 
 Run in a mount namespace of its own (`unshare --mount`), so that nobody else sees the disks and none is
-left behind. Arguments: an empty folder, and what to break, one after the other. Prints a JSON object of
-each: how often something was broken, what was said of it, and what went wrong.
+left behind. Arguments: an empty folder; a plan, the URL of its models and the server's call log; and what
+to break, one after the other. Prints a JSON object of each: how often something was broken, what was said
+of it, and what went wrong.
 """
 
 import asyncio
@@ -17,7 +18,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from chain_study import ChainPlan, ChainStudy, chain_plan, log_bytes, run_chain
-from storms import served, write_plan
 
 from langgraft._core.errors import InfrastructureError, LanggraftError
 from langgraft.benchmarks.harness.budget import SPENT, CallBudget, Caps
@@ -136,16 +136,18 @@ def served_to(url: str, plan: Path) -> Run:
     return run
 
 
-def served_models(base: Path) -> Report:
+def served_models(base: Path, plan: Path, url: str, log: Path) -> Report:
     """Run plans of a served model on full disks: a call is paid twice only if it was under way."""
-    plan, log = write_plan(base / "plan.yaml", runs=1, items=1), base / "calls.jsonl"
-    with served(plan, "--call-log", log) as url:
-        run = served_to(url, plan)
-        sizes = [round(100_000 * 1.5**step) // PAGE * PAGE for step in range(14)]
-        report = full(base, "size", sizes, run)
-        calls = len(log.read_text("utf-8").splitlines())
-        run(base / "again")
-        needed = len(log.read_text("utf-8").splitlines()) - calls
+    run = served_to(url, plan)
+    # At first each file in turn is the one that cannot be begun, later one that grows.
+    growing = [100_000 * 1.5**step for step in range(4)] + [
+        350_000 * 2**step for step in range(1, 7)
+    ]
+    sizes = [round(size) // PAGE * PAGE for size in growing]
+    report = full(base, "size", sizes, run)
+    calls = len(log.read_text("utf-8").splitlines())
+    run(base / "again")
+    needed = len(log.read_text("utf-8").splitlines()) - calls
     most = needed * (report.tried + 2) + IN_FLIGHT * report.tried
     if calls > most:
         report.problems.append(f"{calls} calls, where {most} are enough")
@@ -213,12 +215,15 @@ def read_only(base: Path) -> Report:
 
 def main() -> None:
     """Break what is asked for."""
-    base, *broken = sys.argv[1:]
+    base, plan, url, log, *broken = sys.argv[1:]
     os.environ.setdefault("OPENAI_API_KEY", "none")
     told = {}
     for what in broken:
         (Path(base) / what).mkdir()
-        report = broke(Path(base) / what, what)
+        if what == "served":
+            report = served_models(Path(base) / what, Path(plan), url, Path(log))
+        else:
+            report = broke(Path(base) / what, what)
         told[what] = {"tried": report.tried, "said": report.said, "problems": report.problems}
     sys.stdout.write(json.dumps(told))
 
@@ -231,8 +236,6 @@ def broke(base: Path, what: str) -> Report:
             return full(base, "size", range(PAGE, 100 * PAGE, PAGE), chains)
         case "inodes":
             return full(base, "nr_inodes", range(1, 100), chains)
-        case "served":
-            return served_models(base)
         case "gone":
             return gone(base)
         case _:

@@ -1,13 +1,16 @@
 """A Chroma server to measure and to test on: `chroma run` on a free port, ended afterwards."""
 
+import importlib
 import os
 import socket
+import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from warm_python import Warm
 
@@ -29,7 +32,7 @@ def chroma_server(folder: Path | None = None) -> Iterator[str]:
         port = _free_port()
         data = temporary if folder is None else str(folder)
         words = ("run", "--path", data, "--host", "127.0.0.1", "--port", str(port))
-        with Warm(_chroma, *words, folder=Path(temporary)) as process:
+        with Warm(_chroma, words, folder=Path(temporary)) as process:
             try:
                 url = f"http://127.0.0.1:{port}"
                 _wait(process, url)
@@ -38,14 +41,14 @@ def chroma_server(folder: Path | None = None) -> Iterator[str]:
                 process.terminate()
 
 
-def _chroma(*words: str) -> None:
-    """Be the command `chroma`, and print nothing."""
-    import chromadb_rust_bindings  # noqa: PLC0415 - in its own process only
-
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    for number in (1, 2):
-        os.dup2(nothing, number)
-    chromadb_rust_bindings.cli(["chroma", *words])
+def _chroma(words: Sequence[str]) -> None:
+    """Be the command `chroma`, whose words nobody reads."""
+    app: Any = importlib.import_module("chromadb.cli.cli").app  # in its own process only
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for told in (1, 2):
+        os.dup2(nowhere, told)
+    sys.argv = ["chroma", *words]
+    app()
 
 
 def _free_port() -> int:

@@ -171,6 +171,7 @@ def started(
     environment: Mapping[str, str] | None = None,
     apart: bool = False,
     figures: bool = False,
+    cold: bool = False,
 ) -> Warm:
     """Begin a `langgraft` command.
 
@@ -180,9 +181,11 @@ def started(
         environment: As of `Warm`.
         apart: As of `Warm`.
         figures: Whether its reports have figures: drawing takes most of their time.
+        cold: Whether processes that it starts in turn (`--processes`) load everything themselves.
     """
     told = tuple(map(str, words))
-    return Warm(_command, told, figures, folder=folder, environment=environment, apart=apart)
+    place: Any = {"folder": folder, "environment": environment, "apart": apart}
+    return Warm(_command, told, figures, cold, **place)
 
 
 def ran(*words: object, folder: Path | None = None, figures: bool = False) -> Ended:
@@ -278,6 +281,32 @@ while turn > int(open({folder!r} + "/open").read()):
 """
 
 
+class _Forking:
+    """The part of a context of `multiprocessing` that starts the processes of a plan."""
+
+    Pipe = staticmethod(CONTEXT.Pipe)
+
+    @staticmethod
+    def Process(  # noqa: N802 - its name there
+        *, target: Callable[..., object], args: Sequence[object], **how: Any
+    ) -> multiprocessing.process.BaseProcess:
+        """Make one that has the environment of this process, and the server's standard streams."""
+        return CONTEXT.Process(target=_there, args=(dict(os.environ), target, args), **how)
+
+
+def forking(_method: str) -> Any:
+    """Return what starts processes of a plan with everything loaded, for `multiprocessing.get_context`."""
+    return _Forking
+
+
+def _there(
+    environment: Mapping[str, str], work: Callable[..., object], arguments: Sequence[object]
+) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    work(*arguments)
+
+
 @cache
 def begin_server() -> None:
     """Begin the server, if that was not done: it loads what processes need, and forks them.
@@ -304,8 +333,30 @@ def _load() -> None:
     ):
         with suppress(ImportError):  # an extra that is not installed here
             load()
+    with suppress(ImportError):
+        _prepare()
     gc.freeze()
     gc.enable()
+
+
+def _prepare() -> None:
+    """Do once what takes each command longest before its first item, and in its report.
+
+    The code that decides results is parsed, levels are registered and templates compiled; each is
+    cached by what it is made from.
+    """
+    from jinja2 import TemplateError  # noqa: PLC0415 - in the server only
+
+    from langgraft.benchmarks.harness.plans import source_files  # noqa: PLC0415
+    from langgraft.benchmarks.reporting.pages import environment  # noqa: PLC0415
+    from langgraft.environments.babyai.environment import gymnasium  # noqa: PLC0415
+
+    source_files(name for name in LOADED if name.startswith("langgraft."))
+    gymnasium()
+    pages = environment("langgraft.benchmarks.continual")
+    for name in pages.list_templates():
+        with suppress(TemplateError):  # one that other reports have filters for
+            pages.get_template(name)
 
 
 # In its processes -------------------------------------------------------------------------
@@ -342,9 +393,15 @@ def _work(
         atexit._run_exitfuncs()  # multiprocessing leaves that out
 
 
-def _command(words: Sequence[str], figures: bool) -> None:
+def _command(words: Sequence[str], figures: bool, cold: bool) -> None:
     from langgraft.__main__ import main  # noqa: PLC0415 - in its own process only
 
+    if not cold:
+        from langgraft.benchmarks.harness import processes  # noqa: PLC0415
+
+        server: Any = forkserver._forkserver
+        server.ensure_running = lambda: None  # it is the one that forked this process
+        vars(processes)["get_context"] = forking
     for study in () if figures else ("continual", "mle"):
         drawing: Any = importlib.import_module(f"langgraft.benchmarks.{study}.figures")
         drawing.draw = lambda *_: {}

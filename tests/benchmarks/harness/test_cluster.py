@@ -77,14 +77,14 @@ async def test_plan_when_a_worker_is_killed_hard_then_logs_are_those_of_a_plain_
 
         def report(self, event: ProgressEvent) -> None:
             self.items += event.kind == "item"
-            if self.items in {3, 20} and event.kind == "item":
+            if self.items == 3 and event.kind == "item":
                 killed.append(actors()[0])
                 os.kill(killed[-1], signal.SIGKILL)
 
     lost = await run_chain(
         tmp_path / "lost", plan, processes=2, start=cluster.start, progress=Killing()
     )
-    assert len(set(killed)) == 2
+    assert len(killed) == 1
     assert lost.complete
     await run_chain(tmp_path / "plain", plan)
     assert log_bytes(tmp_path / "lost") == log_bytes(tmp_path / "plain")
@@ -93,7 +93,10 @@ async def test_plan_when_a_worker_is_killed_hard_then_logs_are_those_of_a_plain_
 def test_caps_and_replies_when_nodes_share_no_file_are_one(
     tmp_path: Path, cluster: clusters.Cluster
 ) -> None:
-    """Calls of all nodes count together to the last, and what is answered is never asked again."""
+    """Calls of all nodes count together to the last, and what is answered is never asked again.
+
+    Nor is it where the plan was begun, and is gone on with, by the command alone.
+    """
     plan = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1)
     calls, out = tmp_path / "calls.jsonl", tmp_path / "out"
     with storms.served(plan, "--call-log", calls) as url:
@@ -105,17 +108,21 @@ def test_caps_and_replies_when_nodes_share_no_file_are_one(
 
         code, plain, _ = ran(tmp_path / "plain")
         assert code == 0
-        cap, address = plain // 2, clusters.ray.get_runtime_context().gcs_address
+        alone, cap = plain // 3, 2 * plain // 3
+        code, begun, _ = ran(out, "--concurrency", 2, "--max-calls", alone)
+        assert (code, begun) == (1, alone)
+        address = clusters.ray.get_runtime_context().gcs_address
         on = ("--ray", address, "--processes", 2, "--concurrency", 2)
         code, made, said = ran(out, *on, "--max-calls", cap)
-        assert (code, made) == (1, cap)
+        assert (code, begun + made) == (1, cap)
         assert f"the cap of {cap} calls would be exceeded" in said
         spent = read_spent(out / "spent.sqlite")
         assert spent is not None
         assert spent["calls"] == cap
-        code, rest, _ = ran(out, *on)
+        code, rest, _ = ran(out)
     assert code == 0
-    assert plain <= cap + rest <= plain + 2  # a call may have been in flight in either process
+    # A call may have been in flight each time, in either process.
+    assert plain <= cap + rest <= plain + 3
     assert log_bytes(out) == log_bytes(tmp_path / "plain")
 
 

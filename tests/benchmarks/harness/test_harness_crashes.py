@@ -27,9 +27,9 @@ def crash(out: Path, *arguments: str) -> tuple[int, list[str]]:
 @pytest.mark.parametrize(
     ("mode", "stride", "least"),
     [
-        pytest.param("before", 4, 15, marks=pytest.mark.kill),
+        pytest.param("before", 6, 15, marks=pytest.mark.kill),
         pytest.param("torn", 3, 10, marks=pytest.mark.kill),
-        pytest.param("lost", 3, 20, marks=pytest.mark.kill),
+        pytest.param("lost", 4, 20, marks=pytest.mark.kill),
         ("lost", 8, 7),
     ],
 )

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from chain_study import chain_plan, log_bytes, run_chain
+from storms import served, write_plan
 from warm_python import Warm, started_script
 from warm_python import started as command
 
@@ -70,7 +71,7 @@ def test_processes_when_all_are_interrupted_then_only_the_first_says_so(
 ) -> None:
     """A terminal sends Ctrl-C to all processes of a plan, also to those that are still loading."""
     words = ("run", "demo", "--limit", "3", "--json", "--processes", "2", "--out", tmp_path)
-    with command(*words, apart=True) as process:
+    with command(*words, apart=True, cold=until == "plan") as process:
         assert any(json.loads(line)["event"] == until for line in process.stdout)
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate()
@@ -135,12 +136,18 @@ def disks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             pytest.skip("nothing can be mounted here; a file that cannot grow is tried above")
     except OSError:
         pytest.skip("there is no unshare; a file that cannot grow is tried above")
-    done = subprocess.run(
-        [*apart, sys.executable, script, tmp_path_factory.mktemp("disks"), *BROKEN],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
+    base, calls = (
+        tmp_path_factory.mktemp("disks"),
+        tmp_path_factory.mktemp("served") / "calls.jsonl",
     )
+    plan = write_plan(calls.with_name("plan.yaml"), runs=1, items=1)
+    with served(plan, "--call-log", calls) as url:
+        done = subprocess.run(
+            [*apart, sys.executable, script, base, plan, url, calls, *BROKEN],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -4,19 +4,18 @@ import asyncio
 import os
 import shutil
 import signal
-import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import pytest
 import storms
 from chain_study import ChainPlan, ChainStudy, chain_plan, log_bytes, run_chain
-from warm_python import started, started_script
+from warm_python import begin_server, forking, started, started_script
 
 from langgraft._core.errors import (
     InfrastructureError,
@@ -24,7 +23,7 @@ from langgraft._core.errors import (
     SettingsError,
     StudyError,
 )
-from langgraft.benchmarks.harness import directory, processes
+from langgraft.benchmarks.harness import directory, processes, schedule
 from langgraft.benchmarks.harness.directory import hold_directory, hold_shard
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.processes import Message, Work, Worker
@@ -32,7 +31,7 @@ from langgraft.benchmarks.harness.progress import NoProgress, ProgressEvent
 from langgraft.benchmarks.harness.schedule import Shard
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.harness.verify import verify_directory
-from langgraft.benchmarks.simulated.faults import Fault, FaultKind, rate_limited
+from langgraft.benchmarks.simulated.faults import Fault, FaultKind
 from langgraft.benchmarks.simulated.server import serve
 from langgraft.benchmarks.studies import read_plan
 from langgraft.cli.serving import learners
@@ -40,11 +39,29 @@ from langgraft.cli.serving import learners
 pytestmark = pytest.mark.kill  # each process takes seconds to start
 
 
-def children(process: int) -> list[int]:
-    """Return the processes that carry out runs for another one."""
-    listed = subprocess.run(["pgrep", "-P", str(process)], capture_output=True, check=False)
-    found = [int(each) for each in listed.stdout.split()]
-    return [each for each in found if "spawn_main" in _command(each)]
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have processes forked with everything loaded; the tests without it are of their start, too."""
+    begin_server()
+    monkeypatch.setattr(processes, "get_context", forking)
+
+
+def helpers(out: Path) -> list[int]:
+    """Return the processes that carry out runs in a directory: each holds the lock of its number."""
+    held = {}
+    for line in Path("/proc/locks").read_text("ascii").splitlines():
+        kind, *_, process, place, _, _ = line.split()[1:]
+        if kind == "FLOCK":
+            held[place] = int(process)
+    return [
+        held[place] for place in map(_place, sorted(out.glob("process-*.lock"))) if place in held
+    ]
+
+
+def _place(file: Path) -> str:
+    """Return what `/proc/locks` calls a file."""
+    found = file.stat()
+    return f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
 
 
 def _command(process: int) -> str:
@@ -54,25 +71,25 @@ def _command(process: int) -> str:
         return ""
 
 
-@contextmanager
-def killing(after: float, times: int) -> Iterator[list[int]]:
-    """Kill one of this process's helpers now and then."""
-    killed: list[int] = []
-    ended = threading.Event()
+class Killing(NoProgress):
+    """Kills a process after some of the items that are committed; keeps what is noted."""
 
-    def kill() -> None:
-        while len(killed) < times and not ended.wait(after):
-            for each in children(os.getpid())[:1]:
-                os.kill(each, signal.SIGKILL)
-                killed.append(each)
+    def __init__(self, out: Path, *after: int) -> None:
+        self.killed: list[int] = []
+        self.notes: list[str] = []
+        self._out = out
+        self._after = after
+        self._items = 0
 
-    thread = threading.Thread(target=kill)
-    thread.start()
-    try:
-        yield killed
-    finally:
-        ended.set()
-        thread.join()
+    def report(self, event: ProgressEvent) -> None:
+        """Count an item, or keep a note."""
+        if event.kind == "note":
+            self.notes.append(event.text)
+        if event.kind == "item":
+            self._items += 1
+            if self._items in self._after:
+                self.killed.append(helpers(self._out)[0])
+                os.kill(self.killed[-1], signal.SIGKILL)
 
 
 class Losing(ChainStudy):
@@ -99,69 +116,71 @@ async def test_plan_when_shared_by_processes_then_logs_are_the_same_bytes(tmp_pa
     assert verify_directory(tmp_path / "two") == []
 
 
+@pytest.mark.usefixtures("forked")
 async def test_process_when_killed_then_its_runs_go_on_in_another(tmp_path: Path) -> None:
     """Two processes killed in the middle of items lose nothing that was committed."""
-    plan = chain_plan(streams=4, pause=0.3)
-    told = Mute()
-    with killing(after=4.0, times=2) as killed:
-        outcome = await run_chain(tmp_path / "two", plan, processes=2, progress=told)
-    assert killed
+    plan = chain_plan(pause=0.05)
+    told = Killing(tmp_path / "two", 3, 20)
+    outcome = await run_chain(tmp_path / "two", plan, processes=2, progress=told)
+    assert len(set(told.killed)) == 2
     assert outcome.complete
-    assert (await told.note).endswith(" died")
-    await run_chain(tmp_path / "one", chain_plan(streams=4, pause=0.3))
+    assert [note.endswith(" died") for note in told.notes] == [True, True]
+    await run_chain(tmp_path / "one", plan)
     assert log_bytes(tmp_path / "one") == log_bytes(tmp_path / "two")
 
 
-async def test_calls_of_two_processes_are_as_many_as_their_server_bears_also_once_one_died(
+async def test_calls_of_two_processes_are_as_many_as_allowed_also_once_one_died(
     tmp_path: Path,
 ) -> None:
-    """One limit holds for both: neither has more for the other, and what a dead one held is given back."""
+    """One limit holds for both: neither has more for the other, and what a dead one held is given back.
+
+    How many a server bears is judged by the calls of all (`test_inflight.py`).
+    """
     path = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1)
     prepared = prepare(*read_plan(path))
-    bears, seen, begun = 6, list[int](), asyncio.Event()
+    begun = asyncio.Event()
 
-    def too_many(_call: int) -> Fault:
-        seen.append(server.under_way)
-        if len(seen) == 30:
+    def slow(call: int) -> Fault:
+        if call == 10:
             begun.set()
-        if server.under_way > bears:
-            return rate_limited()
-        return Fault(FaultKind.SLOW_FIRST_BYTE, seconds=0.3)
+        return Fault(FaultKind.SLOW_FIRST_BYTE, seconds=0.1)
 
-    async with serve(learners(prepared), faults=too_many) as server:
+    async with serve(learners(prepared), faults=slow) as server:
         words = ("run", path, "--out", tmp_path / "out", "--base-url", server.base_url)
-        more = ("--processes", 2, "--concurrency", 16)
+        more = ("--processes", 2, "--concurrency", 2)
         with await asyncio.to_thread(started, *words, *more) as running:
             await begun.wait()
-            os.kill(children(running.pid)[0], signal.SIGKILL)
+            assert server.most_at_once == 2
+            os.kill(helpers(tmp_path / "out")[0], signal.SIGKILL)
             ended = await asyncio.to_thread(running.ended)
         assert ended.returncode == 0, ended.stderr
-    assert server.most_at_once <= 16
-    assert sum(each > bears for each in seen) < len(seen) / 4
     assert verify_directory(tmp_path / "out") == []
 
 
 class Dying(ChainStudy):
-    """Dies at three items of a run, once each, or whenever it comes to the second of them."""
+    """Dies at some items of a run.
 
-    def __init__(self, *, always: bool) -> None:
-        super().__init__(die_always if always else die_once)
+    Args:
+        items: Which.
+        marks: Folder with a mark of each death, of which each item has one; `None`: they have many.
+    """
 
-
-def die_once(run: str, item: str) -> None:
-    """End the process at three items, unless it was done."""
-    mark = Path(os.environ["DEATHS"]) / item
-    if run == "0/first" and item in {"item-1", "item-3", "item-5"} and not mark.exists():
-        mark.touch()
-        os._exit(1)
+    def __init__(self, *items: str, marks: Path | None = None) -> None:
+        super().__init__(partial(die, items, marks))
 
 
-def die_always(run: str, item: str) -> None:
-    """End the process at one item."""
-    if (run, item) == ("0/first", "item-3"):
-        os._exit(1)
+def die(items: Sequence[str], marks: Path | None, run: str, item: str) -> None:
+    """End the process at items of one run."""
+    if run != "0/first" or item not in items:
+        return
+    if marks is not None:
+        if (marks / item).exists():
+            return
+        (marks / item).touch()
+    os._exit(1)
 
 
+@pytest.mark.usefixtures("forked")
 async def test_processes_when_they_die_now_and_then_are_started_anew_as_often_as_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,8 +188,7 @@ async def test_processes_when_they_die_now_and_then_are_started_anew_as_often_as
     monkeypatch.setattr(processes, "_DEATHS", 1)
     deaths = tmp_path / "deaths"
     deaths.mkdir()
-    monkeypatch.setenv("DEATHS", str(deaths))
-    plan, study = chain_plan(streams=1), Dying(always=False)
+    plan, study = chain_plan(streams=1), Dying("item-1", "item-3", "item-5", marks=deaths)
     outcome = await run_chain(tmp_path / "out", plan, study, start=processes._Spawned)
     assert _names(deaths) == ["item-1", "item-3", "item-5"]
     assert outcome.complete
@@ -182,17 +200,17 @@ def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.usefixtures("forked")
 async def test_processes_when_all_die_at_one_item_stop_the_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An item that kills whoever works on it is named by its run, and not paid for again and again."""
     monkeypatch.setattr(processes, "_DEATHS", 1)
     with pytest.raises(StudyError, match="2 processes died that carried out runs, '0/first' last"):
-        await run_chain(
-            tmp_path, chain_plan(streams=1), Dying(always=True), start=processes._Spawned
-        )
+        await run_chain(tmp_path, chain_plan(streams=1), Dying("item-3"), start=processes._Spawned)
 
 
+@pytest.mark.usefixtures("forked")
 async def test_run_when_the_world_fails_in_a_process_then_others_go_on(tmp_path: Path) -> None:
     """What ends a run there is told here as if it had ended here."""
     outcome = await run_chain(tmp_path, chain_plan(), Losing(), processes=2)
@@ -238,18 +256,21 @@ class Mute(NoProgress):
         return spawned
 
 
+@pytest.mark.usefixtures("forked")
 async def test_process_when_out_of_reach_then_its_runs_wait_until_it_has_ended(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two never write into one run, even if one of them is believed dead."""
-    plan, out, told = chain_plan(streams=2, pause=0.3), tmp_path / "out", Mute()
+    monkeypatch.setattr(processes, "_LOOK_SECONDS", 0.1)
+    plan, out, told = chain_plan(pause=0.1), tmp_path / "out", Mute()
     running = asyncio.create_task(
         run_chain(out, plan, processes=2, start=told.start, progress=told)
     )
     assert await told.note == "process 0 is out of reach and still works: waiting for its end"
     before = _committed(out)
-    await asyncio.sleep(2.0)
-    assert _committed(out) > before
+    while _committed(out) == before:
+        assert not running.done()
+        await asyncio.sleep(0.05)
     assert told.mute is not None
     told.mute.kill()
     assert (await running).complete
@@ -261,6 +282,7 @@ def _committed(out: Path) -> int:
     return sum(len(log.read_bytes().splitlines()) for log in out.rglob("items.jsonl"))
 
 
+@pytest.mark.usefixtures("forked")
 async def test_process_when_it_writes_to_another_folder_then_the_plan_is_refused(
     tmp_path: Path,
 ) -> None:
@@ -296,17 +318,16 @@ def test_directory_when_its_holder_is_killed_is_free_once_the_others_are_gone(
     support = Path(__file__).parents[2] / "support"
     environment = os.environ | {"PYTHONPATH": str(support)}
     with started_script(script, out, environment=environment) as process:
-        while len(list(out.glob("process-*.lock"))) < 2:
+        while len(helpers(out)) < 2:
             assert process.poll() is None
             time.sleep(0.05)
-        helpers = children(process.pid)
-        assert len(helpers) == 2
-        os.kill(helpers[0], signal.SIGSTOP)  # one that does not notice for a while
+        orphans = helpers(out)
+        os.kill(orphans[0], signal.SIGSTOP)  # one that does not notice for a while
         process.kill()
     prepared = prepare(ChainStudy(), chain_plan(streams=4, pause=0.5))
-    threading.Timer(1.0, os.kill, (helpers[0], signal.SIGCONT)).start()
+    threading.Timer(1.0, os.kill, (orphans[0], signal.SIGCONT)).start()
     with hold_directory(out, prepared):
-        assert not any(_command(each) for each in helpers)
+        assert not any(_command(each) for each in orphans)
 
 
 async def test_shards_when_both_are_done_have_written_the_bytes_of_one_plain_run(
@@ -327,9 +348,12 @@ async def test_shards_when_both_are_done_have_written_the_bytes_of_one_plain_run
     assert verify_directory(out) == []
 
 
-async def test_shard_when_its_runs_read_anothers_waits_for_them(tmp_path: Path) -> None:
+async def test_shard_when_its_runs_read_anothers_waits_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What one shard's runs need of another's is looked for until it is there."""
-    plan, study = chain_plan(streams=1, pause=0.1), Reading()
+    monkeypatch.setattr(schedule, "_LOOK_SECONDS", 0.05)
+    plan, study = chain_plan(streams=1, pause=0.05), Reading()
     out = tmp_path / "shards"
     outcomes = await asyncio.gather(
         *(run_chain(out, plan, study, shard=Shard(index, 2)) for index in range(2))
