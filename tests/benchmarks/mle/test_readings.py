@@ -103,7 +103,9 @@ def test_diagnosis_when_a_plan_asks_for_examples_is_asked_with_them(
 ) -> None:
     """As in the paper's Figure 5, in words of ours."""
     study = HouseStudy()
-    plan = house_plan(tmp_path, memory=["cold"], build_seeds=[], steps=4, diagnosis_examples=examples)
+    plan = house_plan(
+        tmp_path, memory=["cold"], build_seeds=[], steps=4, diagnosis_examples=examples
+    )
     assert run(plan, tmp_path / "out", study).complete
     asked = [text for sample, text in study.asked if sample.endswith("/diagnose")]
     assert asked
