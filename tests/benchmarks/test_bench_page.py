@@ -7,9 +7,10 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from warm_python import CONTEXT, begin_server
 
 from langgraft._core.errors import InputError
-from langgraft.benchmarks.performance import bench, contenders, page
+from langgraft.benchmarks.performance import bench, contenders, page, timing
 from langgraft.benchmarks.performance.searching import Row, Section
 from langgraft.benchmarks.performance.timing import Spread, Times
 
@@ -120,6 +121,8 @@ def test_bench_when_run_at_reduced_size_then_every_table_has_a_floor_and_everybo
 ) -> None:
     """The command works without one peer beyond those that langgraft installs."""
     monkeypatch.delenv(contenders.POSTGRES, raising=False)
+    begin_server()  # has one thread for numbers, as the processes that measure are to have
+    monkeypatch.setattr(timing, "get_context", lambda _: CONTEXT)
     bench.run(tmp_path, "20,40", "words", print)
     told = json.loads((tmp_path / "bench.json").read_text("utf-8"))
     page_text = (tmp_path / "index.html").read_text("utf-8")

@@ -17,7 +17,7 @@ from mle_study import GatedStudy, HouseStudy, solve_at
 from mle_study import rule as mle_study_rule
 from step_study import StepStudy
 from toy_competition import ID, write_competition
-from warm_python import Gate, Warm
+from warm_python import Gate, Warm, ran
 
 from langgraft._core.errors import InfrastructureError
 from langgraft.benchmarks.mle.journals import read_journal
@@ -343,15 +343,9 @@ def test_solve_when_others_used_its_memory_meanwhile_then_takes_nothing_back(
     refused = solve(*given)
     assert refused.code == 2
     assert "memory has learned from others" in refused.stderr
-    known = subprocess.run(
-        command_line(
-            "memory", "show", "--store", f"chroma:{tmp_path / 'bank'}", "--provider", "coding"
-        ),
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    store = f"chroma:{tmp_path / 'bank'}"
+    known = ran("memory", "show", "--store", store, "--provider", "coding")
+    assert known.returncode == 0, known.stderr
     assert "error_trace" in known.stdout
 
 
