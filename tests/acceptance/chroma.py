@@ -98,7 +98,7 @@ def kill_while_writing(folder: Path, *, steps: int, kills: int, seed: int) -> Wr
             acknowledged = _follow(process, stop)
             if stop is not None:
                 acknowledged += _kill(process, chance.uniform(0, LONGEST))
-                writes.kills += process.returncode < 0
+                writes.kills += process.wait() < 0
         writes.acknowledged = acknowledged[-1] if acknowledged else writes.acknowledged
         writes.problems += damage(folder, writes.acknowledged)
     return writes
