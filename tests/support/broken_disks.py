@@ -140,9 +140,7 @@ def served_models(base: Path, plan: Path, url: str, log: Path) -> Report:
     """Run plans of a served model on full disks: a call is paid twice only if it was under way."""
     run = served_to(url, plan)
     # At first each file in turn is the one that cannot be begun, later one that grows.
-    growing = [100_000 * 1.5**step for step in range(4)] + [
-        350_000 * 2**step for step in range(1, 7)
-    ]
+    growing = [100_000 * 1.5**step for step in range(4)] + [10**6, 3 * 10**6, 9 * 10**6]
     sizes = [round(size) // PAGE * PAGE for size in growing]
     report = full(base, "size", sizes, run)
     calls = len(log.read_text("utf-8").splitlines())
