@@ -285,6 +285,8 @@ def _kill_after(
     until = time.monotonic() + seconds
     with begin("run", plan, "--out", out) as process:
         while process.poll() is None:
+            if at_the_end and not (out / "manifest.json").exists():
+                until = time.monotonic() + seconds  # it still loads
             if time.monotonic() >= until or (at_the_end and _complete(out)):
                 process.kill()  # SIGKILL
                 return True
