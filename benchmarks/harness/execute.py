@@ -85,14 +85,14 @@ class RunStream:
     def __init__(self, out: Path, graph: RunGraph, run: PlannedRun, clock: Clock) -> None:
         self.run = run
         self.folder = run_folder(out, run)
-        if not (out / "manifest.json").exists():  # nothing is written where a disk was mounted
+        if not (out / "manifest.json").exists():
             msg = "is gone: mount its disk or put it back, and run again; nothing committed is lost"
             raise RunDirectoryError(msg, path=out)
         start = start_deltas(out, graph, run)
         self.earlier = read_earlier(out, graph, run)
         """The runs that it reads, by name."""
         self._bank = fold_log(start, self.folder)
-        make_directory(self.folder)
+        make_directory(self.folder, parents=False)  # the disk may have gone a moment ago
         _keep_spec(self.folder, spec_json(run, self._bank, self.earlier))
         content = read_items(self.folder, run)
         own = read_deltas(content.records, self.folder / "items.jsonl")

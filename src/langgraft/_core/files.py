@@ -81,8 +81,12 @@ def disk_errors(action: str, path: Path) -> Iterator[None]:
         raise RunDirectoryError(msg, path=path) from error
 
 
-def make_directory(path: Path) -> None:
-    """Make a directory and its parents unless they are there, and make the name durable.
+def make_directory(path: Path, *, parents: bool = True) -> None:
+    """Make a directory unless it is there, and make the name durable.
+
+    Args:
+        path: Where.
+        parents: Whether to make those it lies in; without them nothing is made where a disk is gone.
 
     Raises:
         RunDirectoryError: It cannot be made.
@@ -90,7 +94,7 @@ def make_directory(path: Path) -> None:
     if path.is_dir():
         return
     with disk_errors("make the directory", path):
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=parents, exist_ok=True)
         sync(path.parent)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -25,11 +25,12 @@ from langgraft._core.errors import (
     SettingsError,
     StudyError,
 )
-from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
+from langgraft.benchmarks.harness import execute
+from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder, start_deltas
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.progress import NoProgress, ProgressEvent, RunOutcome
 from langgraft.benchmarks.harness.schedule import run_plan
-from langgraft.benchmarks.harness.study import ItemOutcome, RunSpec
+from langgraft.benchmarks.harness.study import ItemOutcome, PlannedRun, RunGraph, RunSpec
 from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.memory.model import MemoryDelta, Remove, SetState
 
@@ -440,20 +441,30 @@ async def test_plan_when_the_clock_jumps_then_neither_items_nor_deadlines_notice
     assert all(0 <= each < abs(jump) for each in seconds)
 
 
+@pytest.mark.parametrize("when", ["before a run", "as it begins"])
 async def test_plan_when_its_directory_goes_away_then_nothing_is_written_in_its_place(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    """A run that starts when the disk is gone is not begun anew beside it."""
+    """A run that starts when the disk is gone, or goes, is not begun anew beside it."""
     out, away, plan = tmp_path / "out", tmp_path / "away", chain_plan(items=2, probes=())
 
     class Mover(NoProgress):
         def report(self, event: ProgressEvent) -> None:
-            if (event.kind, event.run) == ("run", "1/first"):
+            if (when, event.kind, event.run) == ("before a run", "run", "1/first"):
                 out.rename(away)
 
-    with pytest.raises(RunDirectoryError, match="out: is gone: mount its disk or put it back"):
+    def start(place: Path, graph: RunGraph, run: PlannedRun) -> Sequence[MemoryDelta]:
+        if (when, run.spec.name) == ("as it begins", "1/first"):
+            out.rename(away)
+            out.mkdir()  # where it was mounted
+        return start_deltas(place, graph, run)
+
+    monkeypatch.setattr(execute, "start_deltas", start)
+    with pytest.raises(RunDirectoryError, match="mount"):
         await run_chain(out, plan, progress=Mover(), concurrency=1)
-    assert not out.exists()
+    monkeypatch.undo()
+    if out.exists():
+        out.rmdir()  # nothing is in it
     away.rename(out)
     await run_chain(out, plan)
     await run_chain(tmp_path / "whole", plan)
