@@ -167,12 +167,17 @@ base-image: $(VENV)/.dev ## Make a base image for the sandbox of this Python, wh
 boards: $(VENV)/.dev ## Make the leaderboards of the competitions that ship anew (IDS: which)
 	@PYTHONPATH=tests $(BIN)/python -m boards $(IDS)
 
-# What tries and describes a release: uv, pip-audit, CycloneDX's list of what is installed.
-$(VENV)/.release: $(VENV)/.dev
+# What tries and describes a release: uv, pip-audit, CycloneDX's list of what is installed. In an environment
+# of its own: something that it brings makes every import of Chroma a second slower.
+TOOLS = $(VENV)/tools
+$(TOOLS)/.release: $(VENV)/.dev
 ifdef UV
-	@$(UV) pip install --quiet --python $(BIN)/python --group release
+	@$(UV) venv --quiet --allow-existing --python $(BIN)/python $(TOOLS)
+	@$(UV) pip install --quiet --python $(TOOLS)/bin/python --group release
 else
-	@$(BIN)/python -m pip install --quiet --group release
+	@$(BIN)/python -m venv $(TOOLS)
+	@$(TOOLS)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(TOOLS)/bin/python -m pip install --quiet --group release
 endif
 	@touch $@
 
@@ -182,20 +187,20 @@ build: $(VENV)/.dev ## Build wheel and sdist into dist/
 	@rm -rf dist
 	@$(BIN)/python -m build --outdir dist
 
-RELEASE = PYTHONPATH=tests $(BIN)/python -m release
+RELEASE = PATH="$$PATH:$(abspath $(TOOLS))/bin" PYTHONPATH=tests $(BIN)/python -m release
 
-bare: $(VENV)/.release build ## Use the built wheel alone, on Python 3.11 to 3.13, and list what it brings
+bare: $(TOOLS)/.release build ## Use the built wheel alone, on Python 3.11 to 3.13, and list what it brings
 	@$(RELEASE) bare dist
 
-compat: $(VENV)/.release ## Narrow tests on the oldest and on the newest LangGraph and LangChain
+compat: $(TOOLS)/.release ## Narrow tests on the oldest and on the newest LangGraph and LangChain
 	@$(RELEASE) compat
 
 # Without a network nothing is audited, and nothing fails: it is said.
 audit: $(VENV)/.dev ## Known vulnerabilities of what is installed (AUDIT_ARGS: more of pip-audit's)
-	@if $(MAKE) --no-print-directory $(VENV)/.release; then $(RELEASE) audit $(AUDIT_ARGS); \
+	@if $(MAKE) --no-print-directory $(TOOLS)/.release; then $(RELEASE) audit $(AUDIT_ARGS); \
 	else echo "NOT AUDITED: pip-audit cannot be installed"; fi
 
-release-check: $(VENV)/.release ## Do version, changelog and citation agree with TAG?
+release-check: $(TOOLS)/.release ## Do version, changelog and citation agree with TAG?
 	@$(RELEASE) agree "$(TAG)"
 
 clean: ## Remove the virtual environment and caches

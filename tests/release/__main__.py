@@ -147,7 +147,9 @@ def check_vulnerabilities(arguments: Sequence[str]) -> int:
 def audited(arguments: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
     """Return what pip-audit found, a mapping a package, or nothing and why."""
     command = [tool_path("pip-audit"), "-f", "json", "--progress-spinner", "off", "--timeout", "20"]
-    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    here = {**os.environ, "PIPAPI_PYTHON_LOCATION": sys.executable}  # not where the tools are
+    told = [*command, *arguments]
+    done = subprocess.run(told, capture_output=True, text=True, check=False, env=here)
     try:
         found: list[dict[str, Any]] = json.loads(done.stdout)["dependencies"]
     except (ValueError, KeyError):
