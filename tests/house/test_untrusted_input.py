@@ -32,6 +32,8 @@ SAFE_LOADERS = {"yaml.SafeLoader", "yaml.CSafeLoader", "_Yaml"}
 ALLOWED = {
     ("environments/sandboxes/inside/kernel.py", "compile"): "a cell of the kernel, in the sandbox",
     ("environments/sandboxes/inside/kernel.py", "eval"): "a cell of the kernel, in the sandbox",
+    ("environments/sandboxes/places.py", "compile"): "our own supervisor, which is to start sooner",
+    ("environments/sandboxes/places.py", "import marshal"): "writes it down; reads nothing",
     ("environments/sandboxes/inside/launcher.py", "compile"): "the program, in the sandbox",
     ("environments/sandboxes/inside/launcher.py", "exec"): "the program, in the sandbox",
     ("environments/problems/code_harness.py", "compile"): "a solution, in the sandbox",

@@ -258,8 +258,6 @@ _CALLS: Final = ("invoke", "stream", "batch", "generate", "generate_prompt")
 @contextmanager
 def models_refused() -> Iterator[None]:
     """Make every call of a LangChain model fail the test, also one whose error is caught."""
-    from langchain_core import language_models  # noqa: PLC0415 - with LangChain's own, half a second
-
     called: list[str] = []
 
     def refuse(name: str) -> Any:
@@ -272,7 +270,7 @@ def models_refused() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for kind in _KINDS:
             for name in (each for call in _CALLS for each in (call, f"a{call}")):
-                patch.setattr(getattr(language_models, kind), name, refuse(name))
+                patch.setattr(f"langchain_core.language_models.{kind}.{name}", refuse(name))
         yield
     if called:
         pytest.fail(f"memory called a language model: {', '.join(called)}")
