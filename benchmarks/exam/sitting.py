@@ -228,8 +228,6 @@ class Seated:
 
     def __init__(self, name: str) -> None:
         self.memory: MemoryProvider[Any] = make_provider(name, InMemoryStore(), settings={})
-        self._known: str | None = None
-        """The domain that is asked in, as long as nothing was written."""
 
     def file(self, session: Session) -> None:
         """File an episode with what the provider needs of it, its questions answered by rule."""
@@ -242,7 +240,6 @@ class Seated:
             ruled = [v for asked in self.memory.questions(episode) for v in verdicts(asked)]
             episode = Episode(**{**_fields(episode), "verdicts": tuple(ruled)})
         self.memory.file(episode)
-        self._known = None
 
     def recall(self, question: Question, number: int) -> str:
         """Ask memory as a graph does at the beginning of an episode."""
@@ -261,13 +258,10 @@ class Seated:
         for item in self.memory.content().items.values():
             if item.episode_id == session.episode.id and item.id in self.memory.content().items:
                 self.memory.forget(item.id)
-                self._known = None
 
     def _domain(self) -> str:
-        if self._known is None:
-            items = self.memory.content().items.values()
-            self._known = next((item.source_domain for item in items), "chat")
-        return self._known
+        items = self.memory.content().items.values()
+        return next((item.source_domain for item in items), "chat")
 
 
 def _fields(episode: Episode) -> dict[str, Any]:

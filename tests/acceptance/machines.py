@@ -69,8 +69,8 @@ def _losses(setting: Setting) -> Iterator[Figure]:
                 f"Work done twice: {name}",
                 f"calls that the server got beyond those of {beside}",
                 f"{again} of {least:,} ({again / least:.2%})",
-                f"within {MOST_AGAIN:.0%}: what two runs ask alike at one moment is asked twice, by chance",
-                abs(again) < MOST_AGAIN * least,
+                f"under {MOST_AGAIN:.0%}, and not below none",
+                0 <= again < MOST_AGAIN * least,
             )
 
 

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import mle_study
 import pytest
 from acceptance.command import clean_environment, command_line
+from gates import Gate
 from mle_study import GatedStudy, HouseStudy, solve_at
 from mle_study import rule as mle_study_rule
 from step_study import StepStudy
 from toy_competition import ID, write_competition
-from warm_python import Gate, Warm, ran
+from warm_python import Warm, ran
 
 from langgraft._core.errors import InfrastructureError
 from langgraft.benchmarks.mle.journals import read_journal

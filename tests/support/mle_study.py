@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from gates import Gate
 from langchain_core.language_models import BaseChatModel
 from toy_competition import ID, write_competition
 from tree_cases import BROKEN, FIX, RuleModel, feedback, reply
 from typing_extensions import override
-from warm_python import Gate
 
 from langgraft.__main__ import main
 from langgraft._core.canonical import seeded_fraction

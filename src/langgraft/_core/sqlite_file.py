@@ -187,7 +187,7 @@ class SQLiteFile:
         try:
             (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
             if mode == "wal" and not self._is_new(connection):
-                self._prepare(connection)
+                self._prepare(connection, is_new=False)
                 return connection
         except sqlite3.DatabaseError:  # it is said by who waits its turn
             pass
@@ -209,15 +209,14 @@ class SQLiteFile:
     def _connect(self, mode: str) -> sqlite3.Connection:
         connection = self._raw(mode)
         try:
-            self._prepare(connection)
+            self._prepare(connection, is_new=self._is_new(connection))
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Check whose file it is; make the tables in a new one."""
-        is_new = self._is_new(connection)
+    def _prepare(self, connection: sqlite3.Connection, *, is_new: bool) -> None:
+        """Set a connection up; make the tables in a new file."""
         self._refuse_cut(connection)
         if self.read_only:
             return

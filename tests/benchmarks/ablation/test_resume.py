@@ -24,7 +24,8 @@ from ablation_cases import (
     results,
     tried,
 )
-from warm_python import Gate, Warm, run_code, started
+from gates import Gate
+from warm_python import Warm, run_code, started
 
 from langgraft._core.errors import InputError, LanggraftError, ResumeRefusedError
 from langgraft.benchmarks.ablation import Ablation, Experiment, Task, ablate, open_ablation
