@@ -35,8 +35,8 @@ def test_receive_when_streams_alternate_then_standard_output_alone_is_returned(
     """What a supervisor logs never gets between its frames."""
     channel, engine = ends
     engine.sendall(piece(1, b"ab") + piece(2, b"a word") + piece(1, b"") + piece(1, b"cdef"))
-    assert channel.receive(5, timeout=5) == b"abcde"
-    assert channel.receive(1, timeout=5) == b"f"
+    assert channel.receive(5, timeout=60) == b"abcde"
+    assert channel.receive(1, timeout=60) == b"f"
     assert channel.log == "a word"
 
 
@@ -53,7 +53,7 @@ def test_receive_when_a_piece_comes_byte_by_byte_then_it_is_whole(
 
     with ThreadPoolExecutor() as threads:
         threads.submit(trickle)
-        assert channel.receive(6, timeout=5) == b"xyzend"
+        assert channel.receive(6, timeout=60) == b"xyzend"
 
 
 def test_receive_when_nothing_comes_then_it_says_so_and_the_channel_lives(
@@ -65,7 +65,7 @@ def test_receive_when_nothing_comes_then_it_says_so_and_the_channel_lives(
     with pytest.raises(TimeoutError):
         channel.receive(8, timeout=0.05)
     engine.sendall(piece(1, b" all"))
-    assert channel.receive(8, timeout=5) == b"half all"
+    assert channel.receive(8, timeout=60) == b"half all"
     assert channel.open_still()
 
 
@@ -76,10 +76,10 @@ def test_receive_when_the_engine_hangs_up_then_the_channel_counts_as_closed(
     channel, engine = ends
     engine.sendall(piece(1, b"last"))
     engine.close()
-    assert channel.receive(4, timeout=5) == b"last"
+    assert channel.receive(4, timeout=60) == b"last"
     assert not channel.open_still()
     with pytest.raises(ChannelClosedError):
-        channel.receive(1, timeout=5)
+        channel.receive(1, timeout=60)
     with pytest.raises(ChannelClosedError):
         channel.send(b"hello")
 
@@ -90,12 +90,12 @@ def test_close_when_another_thread_reads_then_that_thread_is_let_go(
     """Nobody waits for what cannot come any more."""
     channel, _ = ends
     with ThreadPoolExecutor() as threads:
-        reading = threads.submit(channel.receive, 1, timeout=60)
+        reading = threads.submit(channel.receive, 1, timeout=600)
         time.sleep(0.05)
         channel.close()
         channel.close()
         with pytest.raises(ChannelClosedError):
-            reading.result(timeout=10)
+            reading.result(timeout=60)
     with pytest.raises(ChannelClosedError):
         channel.receive(1, timeout=1)
 
@@ -132,7 +132,7 @@ def test_log_when_a_supervisor_writes_without_end_then_the_end_of_it_is_kept(
 
     with ThreadPoolExecutor() as threads:
         threads.submit(flood)
-        channel.receive(1, timeout=10)
+        channel.receive(1, timeout=60)
     assert channel.log.endswith("the end")
     assert len(channel.log) < 20_000
 
@@ -155,7 +155,7 @@ def test_channel_when_the_connection_is_encrypted_then_it_works_the_same() -> No
         channel = AttachChannel(client.wrap_socket(near))
         engine = accepting.result()
         sending = threads.submit(engine.sendall, piece(1, data))
-        assert channel.receive(len(data), timeout=10) == data
+        assert channel.receive(len(data), timeout=60) == data
         sending.result()
         assert channel.open_still()
         channel.send(b"ping")
