@@ -13,6 +13,7 @@ from langgraph.store.memory import InMemoryStore
 from tree_cases import (
     ABSENT,
     BROKEN,
+    Hurrying,
     feedback,
     good,
     programs,
@@ -65,7 +66,7 @@ def test_search_when_lower_is_better_follows_the_board(tmp_path: Path) -> None:
 def test_search_when_nothing_works_submits_nothing(competition: Competition) -> None:
     """It still ends, and the journal says why each program is buggy."""
     code = programs(reply(BROKEN.format(number=1)), "No.", reply("import time\ntime.sleep(60)\n"))
-    out, found = searched(competition, code, seconds=2)
+    out, found = searched(competition, code, sandbox=Hurrying(competition))
     assert (out["chosen"], out["metric"], out["submission"], out["done"]) == ("", None, "", True)
     raised, empty, slow = found.nodes
     assert (raised.exc_type, raised.reasons[0]) == ("TypeError", "it raised TypeError")
@@ -73,7 +74,7 @@ def test_search_when_nothing_works_submits_nothing(competition: Competition) -> 
     assert empty.reasons[0].startswith("the reply held no program: it holds no fenced block")
     assert (empty.code, empty.output, empty.submission) == ("", "", None)
     assert (slow.timed_out, slow.exc_type) == (True, "TimeoutError")
-    assert slow.reasons[0] == "it was stopped after 2 seconds"
+    assert slow.reasons[0] == "it was stopped after 60 seconds"
 
 
 def test_prompts_when_programs_follow_on_others_show_what_the_policy_wants_seen(

@@ -5,7 +5,19 @@ from pathlib import Path
 
 import pytest
 from langgraph.store.memory import InMemoryStore
-from tree_cases import ABSENT, BROKEN, FIX, feedback, good, reply, reviewing, sandbox, toy, writing
+from tree_cases import (
+    ABSENT,
+    BROKEN,
+    FIX,
+    Hurrying,
+    feedback,
+    good,
+    reply,
+    reviewing,
+    sandbox,
+    toy,
+    writing,
+)
 
 from langgraft import CodingMemory
 from langgraft.graphs.tree import build_tree_agent
@@ -112,7 +124,7 @@ def test_failure_when_a_limit_ended_it_is_of_resources_whatever_a_model_calls_it
 
     memory = CodingMemory(InMemoryStore(), settings=coding_preset("kinds_by_stage"))
     competition, artifacts = toy(tmp_path), MemoryArtifacts()
-    with sandbox(competition) as place:
+    with Hurrying(competition) as place:
         agent = build_tree_agent(
             writing(lambda _, sample: reply(SLOW if "/000/" in sample else good())),
             competition=competition,
@@ -122,7 +134,7 @@ def test_failure_when_a_limit_ended_it_is_of_resources_whatever_a_model_calls_it
             artifacts=artifacts,
             policy=AIDEPolicy(1, 1.0, 3),
             steps=3,
-            seconds=2,
+            seconds=60,
         )
         done = agent.invoke({"episode_id": "run", "seed": 0})
     search = read_search(artifacts, done["journal"])

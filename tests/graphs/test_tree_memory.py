@@ -7,6 +7,7 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 from tree_cases import (
     BROKEN,
+    Hurrying,
     FIX,
     RuleModel,
     feedback,
@@ -84,7 +85,8 @@ def test_debugging_when_memory_is_asked_shows_it_the_failure(competition: Compet
     policy = AIDEPolicy(drafts=2, debug_probability=1.0)
     slow = "import time\ntime.sleep(60)\n"
     code = programs(reply(BROKEN.format(number=1)), reply(slow), reply(good()))
-    found = search(competition, coding(), code, policy=policy, steps=4, seconds=2)
+    place = Hurrying(competition)
+    found = search(competition, coding(), code, policy=policy, steps=4, sandbox=place)
     searched = {node.parent_id: (node.receipt or {})["searched"] for node in found.nodes[2:]}
     assert searched["000"] == "TypeError: fit() got an unexpected keyword argument 'rate'"
     assert str(searched["001"]).startswith("TimeoutError: the program was stopped after")

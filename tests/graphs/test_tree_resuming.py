@@ -44,7 +44,7 @@ def test_search_when_its_process_is_killed_again_and_again_ends_the_same(
     Branches in flight go on from where each was, under the strict serializer, without a warning.
     """
     made = worked(str(tmp_path), str(seed), "2")
-    assert made["kills"] >= 1
+    assert made["kills"] == 2
     assert made["killed"] == made["whole"]
     assert len(json.loads(made["whole"]["journal"])) == 10
     assert json.loads(made["whole"]["bank"])["items"]

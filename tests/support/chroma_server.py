@@ -14,7 +14,7 @@ from typing import Any
 
 from warm_python import Warm
 
-SECONDS = 60.0
+SECONDS = 600.0
 """How long a server may take to answer."""
 
 
@@ -28,8 +28,7 @@ def chroma_server(folder: Path | None = None) -> Iterator[str]:
     Raises:
         RuntimeError: It does not answer.
     """
-    with tempfile.TemporaryDirectory() as temporary:
-        port = _free_port()
+    with tempfile.TemporaryDirectory() as temporary, own_port() as port:
         data = temporary if folder is None else str(folder)
         words = ("run", "--path", data, "--host", "127.0.0.1", "--port", str(port))
         with Warm(_chroma, words, folder=Path(temporary)) as process:
@@ -51,11 +50,14 @@ def _chroma(words: Sequence[str]) -> None:
     app()
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+@contextmanager
+def own_port() -> Iterator[int]:
+    """Keep a port, on which a server can listen meanwhile, from being given to anybody else."""
+    with socket.socket() as holder:
+        # Where the server sets this as well, both may be bound, as long as one of them listens.
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
 
 
 def _wait(process: Warm, url: str) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -12,11 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from chroma_server import own_port
+
 PROGRAM: Final = Path(sys.executable).with_name("langgraph")
 
 HOW_TO_GET_IT: Final = "no `langgraph dev` here: pip install 'langgraph-cli[inmem]'"
 
-SECONDS: Final = 120.0
+SECONDS: Final = 600.0
 """How long it may take to start, or to end."""
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
@@ -58,28 +59,26 @@ def dev_server(folder: Path, log: Path, **environment: str) -> Iterator[str]:
     Raises:
         RuntimeError: It does not answer.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     quiet = {"LANGGRAPH_CLI_NO_ANALYTICS": "1", "LANGSMITH_TRACING": "false", "NO_COLOR": "1"}
     # Whatever would leave the machine is refused.
     nowhere = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), "http://127.0.0.1:9")
     variables = {**os.environ, **quiet, **nowhere, "no_proxy": "127.0.0.1", **environment}
-    with log.open("a") as output:
-        process = subprocess.Popen(
-            [PROGRAM, "dev", "--no-browser", "--no-reload", "--port", str(port)],
-            cwd=folder,
-            env={**variables, "PYTHONPATH": str(folder / "src")},
-            stdout=output,
-            stderr=output,
-        )
-    try:
-        url = f"http://127.0.0.1:{port}"
-        _wait(process, url, log)
-        yield url
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(SECONDS)
+    with own_port() as port:
+        with log.open("a") as output:
+            process = subprocess.Popen(
+                [PROGRAM, "dev", "--no-browser", "--no-reload", "--port", str(port)],
+                cwd=folder,
+                env={**variables, "PYTHONPATH": str(folder / "src")},
+                stdout=output,
+                stderr=output,
+            )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _wait(process, url, log)
+            yield url
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(SECONDS)
 
 
 def _wait(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import seeded_fraction
 from langgraft.environments.competitions.competition import Board, Competition, Grader, Thresholds
+from langgraft.environments.sandboxes.sandbox import ExecutionResult, Job, PythonProgram
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.graphs.tree import build_tree_agent
 from langgraft.nodes.artifacts import MemoryArtifacts
@@ -75,6 +77,29 @@ def _never(submission: Any, answers: Any) -> float:
 def sandbox(competition: Competition) -> SubprocessSandbox:
     """Make a sandbox that has the competition's data."""
     return SubprocessSandbox(inputs={"input": competition.input_dir})
+
+
+class Hurrying(SubprocessSandbox):
+    """Ends programs that sleep for a minute soon after they began; all others have their time.
+
+    A short limit for all would end those that work, where the machine is busy.
+    """
+
+    def __init__(self, competition: Competition) -> None:
+        super().__init__(inputs={"input": competition.input_dir})
+
+    @override
+    def run(self, job: Job) -> ExecutionResult:
+        code = job.program.code if isinstance(job.program, PythonProgram) else ""
+        if "time.sleep(60)" not in code:
+            return super().run(job)
+        assert job.seconds == 60
+        prints = "print" in code
+        for seconds in (1, 10) if prints else (1,):
+            result = super().run(replace(job, seconds=seconds))
+            if result.stderr or not prints:
+                return result
+        return super().run(job)
 
 
 Rule = Callable[[str, str], "str | AIMessage"]

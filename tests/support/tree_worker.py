@@ -3,8 +3,9 @@
 Usage: tree_worker.py FOLDER SEED KILLS
        tree_worker.py FOLDER merges
 
-One search runs undisturbed. Another one runs in a child process that is killed (SIGKILL) after a
-random time, and again in the next one, KILLS times, until one ends by itself. With `merges`, both
+One search runs undisturbed. Another one runs in a child process that is killed (SIGKILL) a random
+time after one of its first calls of a model, and again in the next one, KILLS times; then one ends
+by itself. With `merges`, both
 evolve programs, and a child kills itself the first time that the first or second merge is written
 or reviewed. Prints a JSON object: what both made, and where each child found the search that it
 went on with.
@@ -53,6 +54,7 @@ class Deadly:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._folder.mkdir(exist_ok=True)
+        self._one = threading.Lock()
 
     def at(self, rule: Rule) -> Rule:
         """Make a rule that kills at its moments, and replies at others."""
@@ -63,17 +65,56 @@ class Deadly:
                 (self._folder / f"{program}.merge").touch()
             merges = sorted(each.stem for each in self._folder.glob("*.merge"))[:MERGES]
             if program in merges and what in ("write", "review"):
-                try:
-                    (self._folder / f"{program}.{what}").touch(exist_ok=False)
-                except FileExistsError:
-                    return rule(text, sample)
-                os.kill(os.getpid(), signal.SIGKILL)
+                with (
+                    self._one
+                ):  # no other branch uses up its moment while this one ends the process
+                    try:
+                        (self._folder / f"{program}.{what}").touch(exist_ok=False)
+                    except FileExistsError:
+                        return rule(text, sample)
+                    os.kill(os.getpid(), signal.SIGKILL)
             return rule(text, sample)
 
         return reply
 
 
-def work(folder: Path, policy: SearchPolicy | None = None, deadly: Deadly | None = None) -> None:
+class Timed:
+    """Kills the process some seconds after a call of a model, and lets few more be answered until then.
+
+    Args:
+        call: Which one, from 1.
+        seconds: How long after it.
+    """
+
+    def __init__(self, call: int, seconds: float) -> None:
+        self._left = call
+        self._seconds = seconds
+        self._one = threading.Lock()
+
+    def at(self, rule: Rule) -> Rule:
+        """Make a rule that waits for the end once there were enough calls."""
+
+        def reply(text: str, sample: str) -> Any:
+            with self._one:
+                self._left -= 1
+                if self._left == 0:
+                    ending = (os.getpid(), signal.SIGKILL)
+                    threading.Timer(self._seconds, os.kill, ending).start()
+                late = self._left < -_FURTHER
+            while late:
+                time.sleep(1)
+            return rule(text, sample)
+
+        return reply
+
+
+_FURTHER = 3
+"""Calls that are answered between the one that a kill is due after and the kill."""
+
+
+def work(
+    folder: Path, policy: SearchPolicy | None = None, deadly: Deadly | Timed | None = None
+) -> None:
     """Begin a search, or go on with what is there; write down what came of it."""
     writes, reviews = (mixed, feedback) if deadly is None else map(deadly.at, (mixed, feedback))
     competition = toy(folder / "toy")
@@ -113,18 +154,14 @@ def _place(task: Any) -> str:
     return "/".join([task.name, *inner])
 
 
-def live(folder: Path, seconds: float | None, *given: Any) -> bool:
-    """Work in a child process, which is killed after some seconds; say whether it ended."""
+def live(folder: Path, *given: Any) -> bool:
+    """Work in a child process, which may be killed; say whether it ended."""
     with warnings.catch_warnings():
         # Libraries may have begun threads of their own, which a search has no use for.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if not child:
         try:
-            if seconds is not None:
-                timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL))
-                timer.daemon = True
-                timer.start()
             work(folder, *given)
         except BaseException as error:  # noqa: BLE001 - nothing of the parent's may run here
             sys.stderr.write(f"{type(error).__name__}: {error}\n")
@@ -144,14 +181,12 @@ def main(folder: Path, seed: int, kills: int) -> None:
     chance = random.Random(seed)
     for name in ("whole", "killed"):
         (folder / name).mkdir(parents=True)
-    started = time.monotonic()
-    live(folder / "whole", None)
-    whole = time.monotonic() - started
+    live(folder / "whole")
     killed = 0
-    while killed < kills and not live(folder / "killed", chance.uniform(0.1, 0.6) * whole):
-        killed += 1
-    if killed == kills:
-        live(folder / "killed", None)
+    for _ in range(kills):
+        timed = Timed(chance.randint(1, 5), chance.uniform(0, 0.2))
+        killed += not live(folder / "killed", None, timed)
+    live(folder / "killed")
     tell(folder, killed)
 
 
@@ -159,9 +194,9 @@ def main_of_merges(folder: Path) -> None:
     """Run both searches, of which one is killed while merges are under way."""
     for name in ("whole", "killed"):
         (folder / name).mkdir(parents=True)
-    live(folder / "whole", None, EVOLVING)
+    live(folder / "whole", EVOLVING)
     deadly, killed = Deadly(folder / "moments"), 0
-    while not live(folder / "killed", None, EVOLVING, deadly):
+    while not live(folder / "killed", EVOLVING, deadly):
         killed += 1
     tell(folder, killed)
 

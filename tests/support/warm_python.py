@@ -143,7 +143,8 @@ class Warm:
     def send_signal(self, number: int) -> None:
         """Send it a signal, if it still runs."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # its server has seen it end, and not told yet
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         """End it."""

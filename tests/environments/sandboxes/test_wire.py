@@ -72,9 +72,9 @@ def test_receive_frame_when_frames_follow_each_other_then_all_come_as_sent(
 ) -> None:
     """What is packed is received, and then the end is noticed."""
     with answering(b"".join(pack(kind, payload) for kind, payload in sent)) as channel:
-        assert [receive_frame(channel, timeout=5) for _ in sent] == sent
+        assert [receive_frame(channel, timeout=60) for _ in sent] == sent
         with pytest.raises(ChannelClosedError):
-            receive_frame(channel, timeout=5)
+            receive_frame(channel, timeout=60)
 
 
 @given(FRAMES.filter(bool), st.data())
@@ -88,7 +88,7 @@ def test_receive_frame_when_the_stream_is_cut_then_it_is_noticed(
         received = []
         with pytest.raises(ChannelClosedError):  # noqa: PT012
             while True:
-                received.append(receive_frame(channel, timeout=5))
+                received.append(receive_frame(channel, timeout=60))
         assert received == sent[: len(received)]
         assert len(received) < len(sent)
 
@@ -206,7 +206,7 @@ def test_receive_when_nothing_comes_then_the_wait_ends() -> None:
         receive_frame(channel, timeout=0.01)
     theirs.close()
     with pytest.raises(ChannelClosedError):
-        receive_frame(channel, timeout=5)
+        receive_frame(channel, timeout=60)
     channel.close()
     channel.close()
     for act in (lambda: channel.send(b"x"), lambda: channel.receive(1, timeout=1)):

@@ -1,5 +1,7 @@
 """Commands that go on as jobs, in a live workspace."""
 
+import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,8 +39,25 @@ class Run:
         return seen
 
     def bash(self, command: str) -> Observation:
-        """Run a command."""
+        """Run a command, and tell what is seen of it until it goes on as a job."""
         return self("run_bash", command=command)
+
+    def ended(self, seen: Observation) -> Observation:
+        """Look at a job until it has ended; tell its end, with all that was told of it since."""
+        text = seen.text
+        while seen.running:
+            number = int(re.findall(r"Job (\d+) goes on", seen.text)[0])
+            seen = self("job", job=number)
+            text += seen.text
+        return seen.model_copy(update={"text": text})
+
+    def told(self, seen: Observation, said: str) -> Observation:
+        """Look at a job until it has said something; tell what is seen then."""
+        while said not in seen.text:
+            assert seen.running
+            number = int(re.findall(r"Job (\d+) goes on", seen.text)[0])
+            seen = self("job", job=number, wait=0)
+        return seen
 
 
 @pytest.fixture
@@ -52,13 +71,13 @@ def run(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Run]:
             repeat=repeater(competition, soft),
             changing=CHANGING,
             metric=competition.grader.name,
-            seconds=20,
+            seconds=600,
         )
         yield Run(spaces)
         spaces.close()
 
 
-@pytest.mark.parametrize("run", [15.0], indirect=True)
+@pytest.mark.parametrize("run", [120.0], indirect=True)
 def test_command_when_it_is_quick_is_observed_as_ever(run: Run) -> None:
     """Output, exit code and exception are there at once, and no job is left."""
     seen = run.bash("echo out; python3 -c 'raise KeyError(1)'")
@@ -76,11 +95,11 @@ def test_job_when_it_goes_on_lets_other_things_be_done_meanwhile(run: Run) -> No
     """It is no failure and no execution yet; each look tells what is new, and the last how it ended."""
     begun = run.bash(SLOW)
     assert (begun.running, begun.executed, begun.failed) == (True, False, False)
-    assert begun.text.startswith("begun")
     assert "Job 1 goes on" in begun.text
+    assert run.told(begun, "begun").text.startswith("begun")
     assert run("job", job=1, wait=0).running
     run("run_python", code="open('go', 'w').close()")
-    ended = run("job", job=1)
+    ended = run.ended(run("job", job=1))
     assert (ended.running, ended.executed, ended.failed) == (False, True, False)
     assert "done" in ended.text
     assert "begun" not in ended.text
@@ -90,17 +109,18 @@ def test_job_when_it_goes_on_lets_other_things_be_done_meanwhile(run: Run) -> No
 def test_job_when_it_waits_for_input_gets_a_line(run: Run) -> None:
     """What it reads is what was sent."""
     assert run.bash("read line; echo got $line").running
-    assert run("job", job=1, input="this").text.startswith("got this")
+    assert "got this" in run.ended(run("job", job=1, input="this")).text
 
 
 def test_job_when_it_is_interrupted_ends_and_tells_nothing_of_a_program(run: Run) -> None:
     """It was the agent's own wish, so that memory is not taught of it; deaf ones are killed."""
-    for number, line in enumerate(["sleep 61.25", "trap '' INT; while true; do sleep 1; done"], 1):
+    own = f"sleep 61{os.getpid()}"  # no other test's
+    for number, line in enumerate([own, "trap '' INT; while true; do sleep 1; done"], 1):
         assert run.bash(line).running
         ended = run("job", job=number, interrupt=True)
         assert (ended.executed, ended.running) == (False, False)
         assert "was interrupted" in ended.text
-    assert run.bash("pgrep -f 'sleep 61.2[5]'").failed
+    assert run.ended(run.bash(f"pgrep -f '[s]{own[1:]}'")).failed
 
 
 def test_job_when_its_interpreter_is_lost_is_gone(run: Run) -> None:
@@ -113,13 +133,14 @@ def test_job_when_its_interpreter_is_lost_is_gone(run: Run) -> None:
 
 def test_job_when_the_workspace_is_built_anew_is_as_far_as_it_was(run: Run) -> None:
     """One that had ended is waited for, so that what came after finds its files; others go on."""
-    run.bash("sleep 2.5; echo 1 > made")
+    run.bash("while [ ! -e make ]; do sleep 0.02; done; sleep 1; echo 1 > made")
+    run("run_python", code="open('make', 'w').close()")
     while run("job", job=1, wait=0).running:
         time.sleep(0.5)  # as a model's calls take: no part of what is done again
     run.bash(SLOW)
-    run.bash("cat made; echo 2 > after")
+    run.ended(run.bash("cat made; echo 2 > after"))
     run.spaces.end("e")
-    assert run.bash("cat made after").text.startswith("1\n2\n")
+    assert "1\n2\n" in run.ended(run.bash("cat made after")).text
     assert run("job", job=2, wait=0).running
 
 

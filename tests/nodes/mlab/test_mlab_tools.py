@@ -218,9 +218,10 @@ def test_script_when_it_fails_tells_what_it_printed_before_too(bench: Bench) -> 
 def test_script_when_it_takes_too_long_is_stopped(tmp_path: Path) -> None:
     """The workspace lives on, with all files."""
     made = Bench(toy(tmp_path / "toy"), seconds=2)
-    seen = made.run("open('kept', 'w').close()\nimport time\ntime.sleep(60)\n")
+    made.edit("kept", "1\n")
+    seen = made.run("import time\ntime.sleep(60)\n")
     assert (seen.timed_out, seen.exception, seen.lost) == (True, "TimeoutError", "")
-    assert "kept (0 bytes)" in made.do("List Files", dir_path=".").text
+    assert "kept (2 bytes)" in made.do("List Files", dir_path=".").text
     made.close()
 
 

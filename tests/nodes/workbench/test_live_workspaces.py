@@ -160,7 +160,8 @@ def test_run_when_a_limit_ended_what_ran_then_a_replay_gives_it_no_more_time(
     run: HandRun, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Near its end a run gives less than usual: with all of it, more would be done the second time."""
-    late = run.action("run_python", "import time\nx = 1\ntime.sleep(20)\nx = 2")
+    run.cell("import time\nx = 1")
+    late = run.action("run_python", "time.sleep(40)\nx = 2")
     seen = run.note(late, run.spaces.run(run.name, run.log, late, seconds=1.0))
     assert (seen.timed_out, seen.allowed) == (True, 1.0)
     assert run.cell("1").allowed is None
@@ -281,19 +282,24 @@ def test_close_when_a_cell_runs_then_it_ends_and_is_raised(run: HandRun) -> None
         thread.join(0.05)
     thread.join(0.3)
     run.spaces.close()
-    thread.join(30)
+    thread.join()
     assert len(raised) == 1
 
 
-def test_arun_when_cancelled_then_the_kernel_is_gone_and_the_log_decides(run: HandRun) -> None:
+def test_arun_when_cancelled_then_the_kernel_is_gone_and_the_log_decides(
+    run: HandRun, tmp_path: Path
+) -> None:
     """A task that is called off leaves no half-done workspace behind."""
+    begun = tmp_path / "begun"
 
     async def work() -> str:
         first = run.action("run_python", "x = 1")
         run.note(first, await run.spaces.arun(run.name, run.log, first))
-        late = run.action("run_python", "x = 2\nimport time; time.sleep(60)")
+        code = f"x = 2\nopen({str(begun)!r}, 'w').close()\nimport time; time.sleep(3600)"
+        late = run.action("run_python", code)
         task = asyncio.create_task(run.spaces.arun(run.name, run.log, late))
-        await asyncio.sleep(0.3)
+        while not begun.exists():
+            await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -14,7 +14,7 @@ from langgraft.environments.sandboxes.sandbox import MIB, Limits
 def limits() -> Limits:
     """Return limits that are soon reached."""
     return Limits(
-        seconds=20,
+        seconds=300,
         memory=192 * MIB,
         cpus=1,
         pids=64,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import docker
 import pytest
+from sandbox_cases import given_time
 
 from langgraft._core.errors import InputError
 from langgraft.environments.sandboxes.docker import DockerSandbox
@@ -120,13 +121,13 @@ def test_timeout_when_daemons_ignore_signals_then_the_whole_tree_is_gone(
         "    if os.fork() == 0:\n"
         "        os.setsid()\n"
         "        if os.fork() == 0:\n"
-        "            time.sleep(600)\n"
+        "            time.sleep(3600)\n"
         "        os._exit(0)\n"
         "open('part', 'w').write('so far')\n"
         "print('ready', flush=True)\n"
-        "time.sleep(600)"
+        "time.sleep(3600)"
     )
-    result = run(sandbox, code, seconds=1.0, collect=("part",))
+    result = given_time(lambda seconds: run(sandbox, code, seconds=seconds, collect=("part",)))
     assert result.timed_out
     assert result.stdout == "ready\n"
     assert result.files == {"part": b"so far"}
