@@ -74,7 +74,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def show(browser: str, page: Path, tmp_path: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     """Open a page in a fresh profile."""
     command = [browser, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", *flags, page.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
 
 
 @pytest.fixture(scope="module")

@@ -122,7 +122,7 @@ def opened(
     """Open the probe."""
     profile = tmp_path_factory.mktemp("profile")
     command = [browser, *FLAGS, f"--user-data-dir={profile}", "--dump-dom", f"{address}/probe.html"]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
 
 
 @pytest.fixture(scope="module")

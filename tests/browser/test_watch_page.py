@@ -110,7 +110,7 @@ def shown(browser: str, server: _Server, tmp_path: Path, *flags: str) -> str:
         "--dump-dom",
         url,
     ]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
 
 
 def test_page_when_a_plan_is_under_way_loads_itself_anew_and_nothing_else(
@@ -143,6 +143,6 @@ def test_page_when_names_are_long_fits_into_its_width(
         }})</script>"""
     )
     command = [browser, *FLAGS, f"--user-data-dir={tmp_path / 'p'}", "--dump-dom", probe.as_uri()]
-    dumped = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    dumped = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
     (needed,) = re.findall(r"<title>(\d+)</title>", dumped)
     assert int(needed) <= width

@@ -76,10 +76,10 @@ def url() -> Iterator[str]:
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serving(),), daemon=True)
     thread.start()
-    assert started.wait(30)
+    assert started.wait(300)
     yield told_url[0]
     loop.call_soon_threadsafe(stop.set)
-    thread.join(30)
+    thread.join()
     loop.close()
 
 

@@ -82,7 +82,9 @@ def test_cap_when_many_calls_are_under_way_and_some_fail_then_the_server_counts_
     tmp_path: Path,
 ) -> None:
     """Each call is counted before it is made, retries too; and the plan stops near the cap, not far below."""
-    plan = storms.write_plan(tmp_path / "plan.yaml", runs=2, items=2, max_tokens=256)
+    plan = storms.write_plan(
+        tmp_path / "plan.yaml", runs=2, items=2, max_tokens=256, call_seconds=60
+    )
     script = tmp_path / "faults.json"
     # Half as late as in the acceptance run: still many are under way at once.
     late = [{**fault, **({"seconds": 0.5} if "seconds" in fault else {})} for fault in storms.LATE]
@@ -102,7 +104,7 @@ def test_plan_when_every_fifth_call_fails_loses_nothing_and_accounts_for_every_c
     tmp_path: Path,
 ) -> None:
     """The same bytes as in calm; server and run directory tell the same of each request."""
-    plan = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1, call_seconds=5)
+    plan = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1, call_seconds=20)
     calm = storms.weathered(tmp_path / "calm", plan, None)
     script = storms.write_script(tmp_path / "faults.json", (*storms.BROKEN, *storms.ODD))
     storm = storms.weathered(tmp_path / "storm", plan, script)

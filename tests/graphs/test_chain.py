@@ -217,8 +217,11 @@ def test_run_when_a_limit_is_reached_ends_by_it(competition: Competition) -> Non
 
 def test_run_when_little_time_is_left_gives_executions_no_more(competition: Competition) -> None:
     """What runs near the end of the run's hours is stopped with it."""
-    work = [call("run_python", code="import time; time.sleep(30)"), call("finish")]
-    out, log = ran(competition, scripted(*work), limits=RunLimits(hours=1 / 3600))
+    work = [call("run_python", code="import time; time.sleep(50)"), call("finish")]
+    ticks = iter(range(0, 10**6, 100))
+    # The model's call takes 100 s of 101.
+    out, log = ran(competition, scripted(*work), limits=RunLimits(hours=101 / 3600),
+                   clock=lambda: next(ticks))  # fmt: skip
     assert steps_of(log)[0].timed_out
     assert out["ended"] == "hours"
 

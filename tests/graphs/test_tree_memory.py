@@ -7,8 +7,8 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 from tree_cases import (
     BROKEN,
-    Hurrying,
     FIX,
+    Hurrying,
     RuleModel,
     feedback,
     good,

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -177,15 +178,14 @@ def test_banks_when_many_are_opened_do_not_pile_up() -> None:
     """A tenant each: the latest indexes are kept, a bank in use always, and a store lets go."""
     store = InMemoryStore()
     used = open_bank(store, records_namespace(("used",)))
-    first = id(open_bank(store, records_namespace(("first",))).indexes)
+    first = weakref.ref(open_bank(store, records_namespace(("first",))).indexes)
     kept = [open_bank(store, records_namespace((f"tenant {n}",))) for n in range(MOST_IDLE)]
     assert open_bank(store, records_namespace(("used",))) is used
     assert id(open_bank(store, records_namespace(("tenant 5",)))) == id(kept[5])
     kept.clear()
     gc.collect()
-    alive = [each for each in gc.get_objects() if type(each).__name__ == "OpenBank"]
-    assert len([each for each in alive if id(each.indexes) == first]) == 0
-    del alive, store, used
+    assert first() is None
+    del store, used
     gc.collect()
     left = [each for each in gc.get_objects() if type(each).__name__ == "OpenBank"]
     assert not [each for each in left if each._namespace[0].startswith("tenant ")]
@@ -204,7 +204,7 @@ async def test_task_when_canceled_at_any_moment_leaves_lock_and_recall_sound(mom
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await TrajectoryMemory(store).afile(make_episode("after"))
     content = await memory.acontent()
     assert len(content.items) == content.state[EPISODES]
@@ -284,9 +284,10 @@ def test_postgres_when_its_connections_are_cut_files_over_new_ones(postgres: Sch
         memory.file(make_episode("before"))
         with psycopg.connect(postgres.uri, autocommit=True) as other:
             cut = (
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
+                " WHERE application_name = %s"
             )
-            assert len(other.execute(cut, ["cut"]).fetchall()) == 2
+            assert other.execute(cut, ["cut"]).fetchall() == [(True,)] * 2, "they have ended"
         memory.file(make_episode("after"))
         assert len(memory.content().items) == 2
 
@@ -303,7 +304,7 @@ async def test_postgres_when_asynchronous_waits_for_others(postgres: Schemas) ->
             assert not any(task.done() for task in waiting)
             waiting[0].cancel()
             await asyncio.sleep(0.05)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await asyncio.gather(*waiting, return_exceptions=True)
             await memory.afile(make_episode("later"))
         assert len((await memory.acontent()).items) == 3
@@ -327,7 +328,7 @@ async def test_sqlite_when_asynchronous_waits_for_others_and_gives_back_what_it_
                 assert not any(task.done() for task in waiting)
                 waiting[0].cancel()
                 await asyncio.sleep(0.02)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 await asyncio.gather(*waiting, return_exceptions=True)
                 await memory.afile(make_episode("later"))
             assert len((await memory.acontent()).items) == 4

@@ -103,7 +103,7 @@ def test_reply_when_read_becomes_what_an_engineer_would_read_in_it(form: str) ->
 
 def test_reply_when_hostile_and_long_is_read_at_once() -> None:
     """No reply has a pattern tried from each of its places anew."""
-    begun = time.monotonic()
+    begun = time.process_time()
     for repeated in (
         "\t",
         "*",
@@ -120,7 +120,7 @@ def test_reply_when_hostile_and_long_is_read_at_once() -> None:
             parse_reply(reply_text(AIMessage(f"Action: {repeated * 20_000}")))
         with suppress(ActionFormatError):
             parse_reply(reply_text(AIMessage(f"{repeated * 20_000}Action")))
-    assert time.monotonic() - begun < 60
+    assert time.process_time() - begun < 60
 
 
 @OF_EACH_FORM

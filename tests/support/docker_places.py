@@ -53,7 +53,9 @@ def remove(container: Container) -> None:
 
 def kill_process(container: Container) -> None:
     """End a container's first process from this machine."""
-    os.kill(process_of(container), signal.SIGKILL)
+    if (number := process_of(container)) == 0:  # it has ended; 0 would be all of our own group
+        raise ProcessLookupError
+    os.kill(number, signal.SIGKILL)
 
 
 @contextlib.contextmanager

@@ -189,7 +189,7 @@ async def test_postgres_when_its_connection_is_lost_then_the_infrastructure_fail
         await store.aget(("lost",), "k")
         with psycopg.connect(postgres_uri, autocommit=True) as other:
             other.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
                 " WHERE application_name = 'to_be_lost'"
             )
         with pytest.raises(InfrastructureError, match=r"store postgresql://.* does not answer"):

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -58,6 +59,12 @@ def run(shared: Counting) -> Iterator[HandRun]:
     begun = HandRun(workspaces(shared))
     yield begun
     begun.spaces.close()
+
+
+def wait_for(file: Path) -> None:
+    """Wait until there is such a file."""
+    while not file.exists():
+        time.sleep(0.01)
 
 
 def state(run: HandRun) -> str:
@@ -298,8 +305,7 @@ def test_arun_when_cancelled_then_the_kernel_is_gone_and_the_log_decides(
         code = f"x = 2\nopen({str(begun)!r}, 'w').close()\nimport time; time.sleep(3600)"
         late = run.action("run_python", code)
         task = asyncio.create_task(run.spaces.arun(run.name, run.log, late))
-        while not begun.exists():
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(wait_for, begun)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

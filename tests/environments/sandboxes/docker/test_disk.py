@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from docker import DockerClient
+from docker_places import containers_of, settled
 
 from langgraft._core.errors import SandboxUnavailableError
 from langgraft.environments.sandboxes.docker import DockerSandbox
@@ -71,10 +72,15 @@ def test_volumes_when_programs_are_over_then_none_is_left(
     docker_image: str, on_disk: Limits, engine: DockerClient
 ) -> None:
     """Each goes with its container."""
-    before = {volume.id for volume in engine.volumes.list()}
     with DockerSandbox(docker_image, limits=on_disk, pool=0) as sandbox:
         sandbox.run(Job(PythonProgram("open('a', 'w')")))
-    assert {volume.id for volume in engine.volumes.list()} <= before
+        settled(sandbox)
+        with sandbox.kernel():
+            (container,) = containers_of(engine, sandbox)
+            mounts = container.attrs["Mounts"]
+            own = {mount["Name"] for mount in mounts if mount["Type"] == "volume"}
+        assert own
+    assert not own & {volume.id for volume in engine.volumes.list()}
 
 
 def test_disk_when_it_has_no_room_for_a_workspace_then_nothing_is_run(

@@ -1,5 +1,6 @@
 """What shows that the battery's programs really try: where they may, they succeed."""
 
+import time
 from pathlib import Path
 
 import docker
@@ -30,6 +31,8 @@ def test_network_attack_when_there_is_a_network_gets_through(docker_image: str) 
                 remove=True,
             ).decode()
             assert f"{SUCCEEDED}connect to 127.0.0.1" in told
+            while not surroundings.contacts:
+                time.sleep(0.01)
             assert any("listener was reached" in line for line in surroundings.harm())
     finally:
         client.close()
