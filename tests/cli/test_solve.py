@@ -280,7 +280,8 @@ def test_solve_when_killed_then_stopped_and_repeated_then_leaves_the_same_bytes(
 ) -> None:
     """A real process, ended by signals with two programs in flight; the same command goes on."""
     gate = Gate(tmp_path / "gate")
-    given = (ID, *options, "--steps", 4, "--width", 2, "--memory", "memory")
+    # What is held at the gate has the time of a program.
+    given = (ID, *options, "--steps", 4, "--width", 2, "--memory", "memory", "--seconds", 600)
     gate.open(99)
     done = solve(*given, "--out", tmp_path / "whole", study=GatedStudy(gate))
     assert done.code == 0, done.stderr

@@ -20,7 +20,7 @@ def image_or_reason() -> tuple[str | None, str]:
 def _looked_for() -> tuple[str | None, str]:
     tag = os.environ.get("LANGGRAFT_SANDBOX_IMAGE", "langgraft-sandbox:latest")
     try:
-        client = docker.from_env(timeout=10)
+        client = docker.from_env(timeout=120)
     except DockerException as error:
         return (
             None,

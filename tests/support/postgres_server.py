@@ -60,7 +60,7 @@ def running_server() -> Iterator[str]:
         data, log = folder / "data", folder / "log"
         initialize = ["-D", str(data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C"]
         _run([str(programs / "initdb"), "--no-sync", *initialize], folder, owner)
-        control = [str(programs / "pg_ctl"), "-D", str(data), "-w"]
+        control = [str(programs / "pg_ctl"), "-D", str(data), "-w", "-t", "600"]
         options = f"-F -k {folder} -c listen_addresses='' -c max_connections=500"
         _run([*control, "-l", str(log), "-o", options, "start"], folder, owner)
         try:

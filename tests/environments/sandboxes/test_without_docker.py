@@ -41,7 +41,7 @@ def run(*arguments: str, environment: dict[str, str]) -> "subprocess.CompletedPr
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
 
 

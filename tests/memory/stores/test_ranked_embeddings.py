@@ -320,7 +320,7 @@ def test_index_when_threads_and_tasks_mix_then_each_sees_its_own_writes() -> Non
         futures = [pool.submit(work, i) for i in range(4)]
         futures.append(pool.submit(asyncio.run, tasks()))
         for future in futures:
-            future.result(timeout=120)
+            future.result(timeout=600)
     fresh = RankedStore(ranked.store, Dense("hashing:64"), field="text")
     found, expected = (
         [(item.key, item.score) for item in store.search((), query="x1y14", limit=100)]

@@ -335,4 +335,4 @@ def test_search_when_threads_and_tasks_filter_then_each_sees_its_own_writes() ->
         futures = [pool.submit(_work, ranked, i) for i in range(3)]
         futures += [pool.submit(asyncio.run, tasks()), pool.submit(refresh)]
         for future in futures:
-            future.result(timeout=120)
+            future.result(timeout=600)

@@ -128,7 +128,7 @@ def test_index_when_threads_and_tasks_mix_then_no_update_is_lost() -> None:
         futures = [pool.submit(_work, ranked, i, 40) for i in range(4)]
         futures += [pool.submit(asyncio.run, tasks()), pool.submit(refresh)]
         for future in futures:
-            future.result(timeout=120)
+            future.result(timeout=600)
     assert _ranking(ranked, "red w1x39") == _ranking(RankedStore(ranked.store, BM25()), "red w1x39")
 
 
