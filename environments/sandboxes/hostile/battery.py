@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _LINE: Final = 300
 """Characters of a problem: programs write some of them."""
-_SETTLING: Final = 10.0
+_SETTLING: Final = 60.0
 """Seconds that a container whose program is over may take to be gone."""
 _PLAIN: Final = Job(PythonProgram("import json\nprint(6 * 7)"))
 
