@@ -245,8 +245,11 @@ def write_between_cells(sandbox: Sandbox) -> ExecutionResult:
     """Leave a process that writes to the workspace, and wait: it must be ended without being asked."""
     with closing(sandbox.kernel()) as kernel:
         kernel.execute(_WRITING)
-        time.sleep(5)
-        lost = kernel.execute(_PLAIN)
+        for _ in range(24):  # a busy machine may take its time to write so much
+            time.sleep(5)
+            lost = kernel.execute(_SIZE)
+            if lost.stopped or int(lost.stdout) > 10 * sandbox.limits.workspace:
+                break
         if lost.stopped != "disk" or not lost.kernel_lost:
             raise NotContainedError(f"the next cell was told {ending(lost)!r} of it")
         held = int(kernel.execute(_SIZE).stdout)
@@ -371,7 +374,7 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         "stay, deaf to every signal",
         _ends("timeout"),
         "ignored_signals",
-        seconds=1,
+        seconds=5,
         collect=("late.txt",),
         check=_late_file,
     ),
