@@ -50,6 +50,7 @@ from langgraft.memory.recall import (
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.programs import Program
 from langgraft.memory.stores.read_only import ReadOnlyStore
+from langgraft.memory.trust import asker
 
 
 class Control(MemoryProvider[ProviderSettings]):
@@ -312,7 +313,8 @@ class Replacement(Control):
 
     def _others(self, context: RecallContext) -> Program[list[MemoryItem]]:
         """List the items of the bank that may be recalled for the task that asks, oldest first."""
-        content = yield from bank.read_content(self.namespace)
+        reading = bank.read_content(self.namespace)
+        content: BankContent = yield from self._viewed(reading, asker(context))
         items = sorted(content.items.values(), key=lambda item: (item.order_index, item.id))
         if self.settings.same_task == "allow":
             return items

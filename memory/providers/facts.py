@@ -42,6 +42,7 @@ from langgraft.memory.model import (
     Question,
     SetState,
     Verdict,
+    fold,
 )
 from langgraft.memory.provider import (
     FILED,
@@ -181,7 +182,7 @@ class FactMemory(MemoryProvider[FactSettings]):
     def facts(
         self, *, at: str | None = None, subject: str | None = None, attribute: str | None = None
     ) -> list[KeptFact]:
-        """List facts, the oldest first; changes nothing.
+        """List facts, the oldest first, whomever they are withheld from; changes nothing.
 
         Args:
             at: The moment at which they hold, as ISO 8601; empty: the latest that the bank knows of;
@@ -449,7 +450,8 @@ class FactMemory(MemoryProvider[FactSettings]):
         items = [change.item for change in added if isinstance(change, Add)]
         latest = yield from self._now("")
         told = (SetState(LATEST, said),) if said > latest else ()
-        return [*added, *respanned(content, items), *told]
+        # Of what is withheld from whom the episode is of this sees nothing, and `_allowed` keeps the rest.
+        return [*added, *respanned(content, items, None), *told]
 
     def _unnamed(self, made: Sequence[MemoryItem]) -> Program[list[Change]]:
         changes = yield from with_free_ids(self.namespace, [Add(item) for item in made])
@@ -520,7 +522,7 @@ class FactMemory(MemoryProvider[FactSettings]):
         said = [moment(at, "`said`") for item in items if (at := said_at(item))]
         latest = max(said, default=BEGINNING)
         told = (SetState(LATEST, latest),) if latest > (yield from self._now("")) else ()
-        return [*respanned(content, items), *joined, *told]
+        return [*respanned(content, items, self.settings.trust), *joined, *told]
 
     @override
     def _edited(self, old: MemoryItem, new: MemoryItem) -> MemoryItem:
@@ -547,7 +549,14 @@ class FactMemory(MemoryProvider[FactSettings]):
             return ()
         items = {name: item for name, item in content.items.items() if name != old.id}
         left = BankContent(items, content.notes)
-        return [*respanned(left, ()), *places_left(content, old)]
+        return [*respanned(left, (), self.settings.trust), *places_left(content, old)]
+
+    @override
+    def _releasing(self, content: BankContent, item_id: str) -> MemoryDelta:
+        """Have a fact that is believed from now on end what it said that it ends."""
+        delta = super()._releasing(content, item_id)
+        after = respanned(fold([delta], content), (), self.settings.trust)
+        return delta + MemoryDelta(tuple(after))
 
     # Facts, and which could be one ---------------------------------------------------------
 
@@ -558,20 +567,21 @@ class FactMemory(MemoryProvider[FactSettings]):
         content = yield from bank.read_content(self.namespace)
         return [
             kept_fact(item, since, until)
-            for item, since, until in spanned(content)
+            for item, since, until in spanned(content, self.settings.trust)
             if now is None or since <= now < until
             if subject is None or item.metadata.get("subject") == plain(subject)
             if attribute is None or item.metadata.get("attribute") == plain(attribute)
         ]
 
     def _proposals(self, limit: int) -> Program[list[Question]]:
-        return merging_questions((yield from bank.read_content(self.namespace)))[:limit]
+        content = yield from bank.read_content(self.namespace)
+        return merging_questions(content, self.settings.trust)[:limit]
 
     def _consolidated(self, verdicts: Sequence[Verdict]) -> Program[MemoryDelta]:
         content = yield from bank.read_content(self.namespace)
         order = cast("int", content.state.get(NEXT_ORDER, 0))
         made: list[MemoryItem] = []
-        for question in merging_questions(content):
+        for question in merging_questions(content, self.settings.trust):
             for text, names in merged_in(question, verdicts).items():
                 sources = [content.items[name] for name in names]
                 made.append(merged_item(text, sources, order + len(made)))
@@ -579,7 +589,7 @@ class FactMemory(MemoryProvider[FactSettings]):
             return MemoryDelta()
         changes = yield from self._unnamed(made)
         added = [change.item for change in changes if isinstance(change, Add)]
-        changes += respanned(content, added)
+        changes += respanned(content, added, self.settings.trust)
         changes.append(SetState(NEXT_ORDER, order + len(made)))
         delta = yield from self._with_upkeep(MemoryDelta(tuple(changes)))
         yield from bank.apply_delta(self.namespace, delta)
