@@ -48,6 +48,7 @@ from langgraft.memory.recall import (
     render_block,
 )
 from langgraft.memory.settings import ProviderSettings
+from langgraft.memory.sources import combined
 from langgraft.memory.stores.programs import Program
 from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.trust import asker
@@ -131,7 +132,9 @@ class Control(MemoryProvider[ProviderSettings]):
     def _file(self, episode: Episode) -> Program[MemoryDelta]:
         if not self.learns:
             return program(MemoryDelta())
-        return self.inner._file(replace(episode, recalls=()))  # noqa: SLF001
+        recalled = combined(*(receipt.sources for receipt in episode.recalls))
+        told = combined(episode.sources, recalled)  # what it was shown it goes on following from
+        return self.inner._file(replace(episode, recalls=(), sources=told))  # noqa: SLF001
 
     @override
     def _manage(self, *, dry_run: bool = False) -> Program[MemoryDelta]:

@@ -44,6 +44,7 @@ from langgraft.memory.model import (
     Verdict,
     fold,
 )
+from langgraft.memory.provenance import learned_from
 from langgraft.memory.provider import (
     FILED,
     NEXT_ORDER,
@@ -328,6 +329,11 @@ class FactMemory(MemoryProvider[FactSettings]):
         (latest,) = yield from bank.read_state(self.namespace, [LATEST])
         return BEGINNING if latest is None else cast("float", latest)
 
+    def _believes(self, sources: Sequence[str]) -> bool:
+        """Say whether the present may be told by what follows from sources."""
+        trust = self.settings.trust
+        return trust is None or trust.level(sources) != "untrusted"
+
     # Learning -----------------------------------------------------------------------------
 
     @override
@@ -449,7 +455,8 @@ class FactMemory(MemoryProvider[FactSettings]):
             added += yield from self._fifo.add(note)
         items = [change.item for change in added if isinstance(change, Add)]
         latest = yield from self._now("")
-        told = (SetState(LATEST, said),) if said > latest else ()
+        moved = said > latest and self._believes(learned_from(episode))
+        told = (SetState(LATEST, said),) if moved else ()
         # Of what is withheld from whom the episode is of this sees nothing, and `_allowed` keeps the rest.
         return [*added, *respanned(content, items, None), *told]
 
@@ -519,7 +526,11 @@ class FactMemory(MemoryProvider[FactSettings]):
     def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
         content = yield from bank.read_content(self.namespace)
         joined = yield from self._fifo.join([i for i in items if not is_fact(i.metadata)])
-        said = [moment(at, "`said`") for item in items if (at := said_at(item))]
+        said = [
+            moment(at, "`said`")
+            for item in items
+            if (at := said_at(item)) and self._believes(item.sources)
+        ]
         latest = max(said, default=BEGINNING)
         told = (SetState(LATEST, latest),) if latest > (yield from self._now("")) else ()
         return [*respanned(content, items, self.settings.trust), *joined, *told]
