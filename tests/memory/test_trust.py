@@ -377,14 +377,15 @@ def test_facts_when_a_judge_could_merge_them_are_shown_by_whom_they_are_told_to(
             memory.file(saying(f"{user}{number}", "door", f"{user} {number}", f"user:{user}"))
     memory.file(saying("bad", "door", CANARY, "web:evil.example"))
     questions = memory.proposals()
-    assert [sorted(each.shows["facts"]) for each in questions] == [  # type: ignore[arg-type]
+    shown = [cast("Mapping[str, Any]", each.shows["facts"]) for each in questions]
+    assert [sorted(each) for each in shown] == [
         ["ada0/fact-0", "ada1/fact-0"],
         ["eve0/fact-0", "eve1/fact-0"],
     ]
     merging = [
         Verdict(question.id, "merge", name, "one")
-        for question in questions
-        for name in cast("Mapping[str, Any]", question.shows["facts"])
+        for question, facts in zip(questions, shown, strict=True)
+        for name in facts
     ]
     memory.consolidate(merging)
     told = memory.provide("door of house", asking("ada")).text

@@ -437,7 +437,7 @@ def sources_of(
 ) -> list[set[str]]:
     """Return what the turns of a thread follow from, in which each user asks something."""
     remembering = MemoryMiddleware(memory, user=lambda runtime: runtime.context.user)
-    agent = create_agent(
+    agent: Any = create_agent(
         Bound(messages=iter(replies)),
         tools,
         middleware=[remembering, *middleware],
