@@ -51,7 +51,6 @@ from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.sources import combined
 from langgraft.memory.stores.programs import Program
 from langgraft.memory.stores.read_only import ReadOnlyStore
-from langgraft.memory.trust import asker
 
 
 class Control(MemoryProvider[ProviderSettings]):
@@ -317,7 +316,7 @@ class Replacement(Control):
     def _others(self, context: RecallContext) -> Program[list[MemoryItem]]:
         """List the items of the bank that may be recalled for the task that asks, oldest first."""
         reading = bank.read_content(self.namespace)
-        content: BankContent = yield from self._viewed(reading, asker(context))
+        content: BankContent = yield from self._viewed(reading, context)
         items = sorted(content.items.values(), key=lambda item: (item.order_index, item.id))
         if self.settings.same_task == "allow":
             return items

@@ -424,11 +424,11 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
     def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
         with _refusals_about(f"what episode {context.episode_id!r} asks memory"):
             asked = _called(Found, self._recall, query, context)
-            found: Found = yield from self._viewed(asked, asker(context))
+            found: Found = yield from self._viewed(asked, context)
             recall = self._fitted(query, context, budget, found)
             if recall.lacks_room and found.further is not None:
                 further = _called(Found, found.further)
-                found = yield from self._viewed(further, asker(context))
+                found = yield from self._viewed(further, context)
                 recall = self._fitted(query, context, budget, found)
             return recall
 
@@ -441,7 +441,7 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
     def _unanswered_draft(self, query: str, context: RecallContext) -> Program[list[Question]]:
         with _refusals_about(f"what episode {context.episode_id!r} asks memory"):
             called = _called(Sequence, self._ask_draft, query, context)
-            asked = yield from self._viewed(called, asker(context))
+            asked = yield from self._viewed(called, context)
             return _open(asked, context.verdicts)
 
     def _unanswered(self, episode: Episode) -> Program[list[Question]]:
@@ -553,11 +553,14 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         return delta
 
     def _viewed(
-        self, program: Program[T], users: Sequence[str], *, reads: bool = True
+        self, program: Program[T], who: Sequence[str] | RecallContext, *, reads: bool = True
     ) -> Program[T]:
-        """Run a program that sees of the bank what trust settings let these users see."""
+        """Run a program that sees of the bank what trust settings let who asks, or these users, see."""
         trust = self.settings.trust
-        return program if trust is None else Trusted(self.namespace, trust, users, reads)(program)
+        if trust is None:
+            return program
+        users = asker(who) if isinstance(who, RecallContext) else who
+        return Trusted(self.namespace, trust, users, reads)(program)
 
     # For subclasses -----------------------------------------------------------------------
 

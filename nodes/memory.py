@@ -314,8 +314,8 @@ def episode_of(state: AgentState) -> Episode:
 
 
 def _told(state: AgentState) -> tuple[str, ...]:
-    users = [source("user", state["user"])] if state.get("user") else []
-    return combined(state.get("sources", ()), users)
+    user, sources = state.get("user"), tuple(state.get("sources", ()))
+    return combined(sources, [source("user", user)]) if user else sources
 
 
 @runtime_checkable
