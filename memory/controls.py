@@ -163,6 +163,10 @@ class Control(MemoryProvider[ProviderSettings]):
         return self.inner._filed_anew(imported, kept)  # noqa: SLF001
 
     @override
+    def _releasing(self, content: BankContent, item_id: str) -> MemoryDelta:
+        return self.inner._releasing(content, item_id)  # noqa: SLF001
+
+    @override
     def _edited(self, old: MemoryItem, new: MemoryItem) -> MemoryItem:
         return self.inner._edited(old, new)  # noqa: SLF001
 

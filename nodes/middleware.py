@@ -381,8 +381,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             self._fault("nothing was recalled", error)
             shown = replace(before or _Shown(None, context), context=context)
         else:
-            later = before.later if before else []
-            told = before.told if before else set[str]()
+            later, told = (before.later, before.told) if before else ([], set[str]())
             shown = _Shown(recalled, context, [*later, recalled.receipt.to_json()], told)
         with self._lock:
             self._shown[memory.namespace, record["turn"]] = shown
@@ -505,6 +504,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self, memory: MemoryProvider[Any], record: TurnRecord, messages: Sequence[AnyMessage]
     ) -> Program[Call, TurnRecord]:
         """File a turn, and return its record: as filed, or with what is to be filed where memory failed."""
+        if memory.settings.trust is not None:  # it may have begun before there were such settings
+            record = {**record, "told": record.get("told", [])}
         episode = self._episode(record, messages)
         if episode is None:
             return record

@@ -501,3 +501,19 @@ def test_turn_when_the_models_provider_searched_the_web_follows_from_that() -> N
     )
     told = sources_of(believing(), [reply])
     assert told == [{"tool:web_search", "user:ada", "web:evil.example"}]
+
+
+def test_turn_when_it_began_before_there_were_trust_settings_says_what_it_follows_from() -> None:
+    """What was left unfiled is filed by the next turn, under the settings of then."""
+    memory, saver = believing(), InMemorySaver()
+    plain = make_provider("trajectory", InMemoryStore(), settings={})
+    for remembering in (MemoryMiddleware(plain, remember="no"), MemoryMiddleware(memory)):
+        agent: Any = create_agent(
+            Bound(messages=iter([looking(), AIMessage("so")])),
+            [look_up],
+            middleware=[remembering],
+            checkpointer=saver,
+        )
+        asked = {"messages": [HumanMessage("what is tea")]}
+        agent.invoke(asked, {"configurable": {"thread_id": "t"}})
+    assert [item.sources for item in memory.content().items.values()] == [("tool:look_up",)] * 2
