@@ -459,6 +459,10 @@ class LayeredMemory(MemoryProvider[ProviderSettings]):
         return self.own._edited(old, new)  # noqa: SLF001
 
     @override
+    def _releasing(self, content: BankContent, item_id: str) -> MemoryDelta:
+        return self.own._releasing(content, item_id)  # noqa: SLF001
+
+    @override
     def _follow(
         self, content: BankContent, old: MemoryItem, new: MemoryItem | None
     ) -> Sequence[Change]:

@@ -48,6 +48,7 @@ from langgraft.memory.recall import (
     render_block,
 )
 from langgraft.memory.settings import ProviderSettings
+from langgraft.memory.sources import combined
 from langgraft.memory.stores.programs import Program
 from langgraft.memory.stores.read_only import ReadOnlyStore
 
@@ -130,7 +131,9 @@ class Control(MemoryProvider[ProviderSettings]):
     def _file(self, episode: Episode) -> Program[MemoryDelta]:
         if not self.learns:
             return program(MemoryDelta())
-        return self.inner._file(replace(episode, recalls=()))  # noqa: SLF001
+        recalled = combined(*(receipt.sources for receipt in episode.recalls))
+        told = combined(episode.sources, recalled)  # what it was shown it goes on following from
+        return self.inner._file(replace(episode, recalls=(), sources=told))  # noqa: SLF001
 
     @override
     def _manage(self, *, dry_run: bool = False) -> Program[MemoryDelta]:
@@ -158,6 +161,10 @@ class Control(MemoryProvider[ProviderSettings]):
     @override
     def _filed_anew(self, imported: Sequence[MemoryItem], kept: Sequence[Episode]) -> BankContent:
         return self.inner._filed_anew(imported, kept)  # noqa: SLF001
+
+    @override
+    def _releasing(self, content: BankContent, item_id: str) -> MemoryDelta:
+        return self.inner._releasing(content, item_id)  # noqa: SLF001
 
     @override
     def _edited(self, old: MemoryItem, new: MemoryItem) -> MemoryItem:
@@ -312,7 +319,8 @@ class Replacement(Control):
 
     def _others(self, context: RecallContext) -> Program[list[MemoryItem]]:
         """List the items of the bank that may be recalled for the task that asks, oldest first."""
-        content = yield from bank.read_content(self.namespace)
+        reading = bank.read_content(self.namespace)
+        content: BankContent = yield from self._viewed(reading, context)
         items = sorted(content.items.values(), key=lambda item: (item.order_index, item.id))
         if self.settings.same_task == "allow":
             return items

@@ -18,7 +18,7 @@ holds again.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -271,26 +271,35 @@ class Dated:
         return _read(self.metadata, "since", BEGINNING), _read(self.metadata, "until", OPEN)
 
 
-def spans(items: Mapping[str, Dated]) -> dict[str, tuple[float, float]]:
+def spans(
+    items: Mapping[str, Dated], heard: Callable[[str, str], bool] = lambda _one, _other: True
+) -> dict[str, tuple[float, float]]:
     """Say since and until when each item holds; one that never does ends when it begins.
 
     Args:
         items: All items of a bank, by id.
+        heard: Says whether the first of two items is told wherever the second would be. One that is
+            not ends none that is, and none is silent for it.
     """
     own = {name: item.own for name, item in items.items()}
     until = {name: end for name, (_, end) in own.items()}
     facts = [(name, item) for name, item in items.items() if is_fact(item.metadata)]
     silent = {
-        other for _, item in facts for other in linked(item.metadata, "corrects") if other in items
+        other
+        for name, item in facts
+        for other in linked(item.metadata, "corrects")
+        if other in items and heard(name, other)
     }
     silent |= {
         name
         for name, item in facts
-        if any(other in items for other in linked(item.metadata, "repeats"))
+        if any(other in items and heard(other, name) for other in linked(item.metadata, "repeats"))
     }
     for name, item in facts:
         for other in linked(item.metadata, "replaces"):
             if other not in items or other == name or silent & {name, other}:
+                continue
+            if not heard(name, other):
                 continue
             pair = (own[name][0], item.order, name), (own[other][0], items[other].order, other)
             earlier, later = sorted(pair)

@@ -119,7 +119,7 @@ from langgraft.memory.sources import FEEDBACK as FEEDBACK  # noqa: PLC0414
 from langgraft.memory.stores.programs import Namespace, Program, Step
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
-from langgraft.memory.trust import Trusted, Trusting, named_by_file
+from langgraft.memory.trust import Trusted, Trusting, asker, named_by_file, rooted
 
 logger = logging.getLogger(__name__)
 
@@ -424,11 +424,11 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
     def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
         with _refusals_about(f"what episode {context.episode_id!r} asks memory"):
             asked = _called(Found, self._recall, query, context)
-            found: Found = yield from self._viewed(asked, _asker(context))
+            found: Found = yield from self._viewed(asked, context)
             recall = self._fitted(query, context, budget, found)
             if recall.lacks_room and found.further is not None:
                 further = _called(Found, found.further)
-                found = yield from self._viewed(further, _asker(context))
+                found = yield from self._viewed(further, context)
                 recall = self._fitted(query, context, budget, found)
             return recall
 
@@ -441,7 +441,7 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
     def _unanswered_draft(self, query: str, context: RecallContext) -> Program[list[Question]]:
         with _refusals_about(f"what episode {context.episode_id!r} asks memory"):
             called = _called(Sequence, self._ask_draft, query, context)
-            asked = yield from self._viewed(called, _asker(context))
+            asked = yield from self._viewed(called, context)
             return _open(asked, context.verdicts)
 
     def _unanswered(self, episode: Episode) -> Program[list[Question]]:
@@ -463,6 +463,8 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         traced = episode.sources or any(receipt.sources for receipt in episode.recalls)
         sources = learned_from(episode) if traced else ()
         trust = self.settings.trust
+        if trust is not None:
+            sources = yield from rooted(self.namespace, sources)
         believed = trust is None or trust.level(sources) != "untrusted"
         with _refusals_about(f"episode {episode.id!r}"):
             called = _called(Changes, self._learn, episode, count, first)
@@ -470,8 +472,8 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
             made: Sequence[Change] = tuple(learned)
             if sources or episode.outcome.feedback != "environment":
                 made = stamped(made, episode, sources)
-            if not believed:
-                made = yield from self._allowed(made)
+            if trust is not None:
+                made = yield from self._allowed(made, sources)
             changes = yield from with_free_ids(self.namespace, made)
             if self._counts_uses and believed:
                 credited = yield from credit(self.namespace, episode, self._credited)
@@ -551,11 +553,14 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         return delta
 
     def _viewed(
-        self, program: Program[T], users: Sequence[str], *, reads: bool = True
+        self, program: Program[T], who: Sequence[str] | RecallContext, *, reads: bool = True
     ) -> Program[T]:
-        """Run a program that sees of the bank what trust settings let these users see."""
+        """Run a program that sees of the bank what trust settings let who asks, or these users, see."""
         trust = self.settings.trust
-        return program if trust is None else Trusted(self.namespace, trust, users, reads)(program)
+        if trust is None:
+            return program
+        users = asker(who) if isinstance(who, RecallContext) else who
+        return Trusted(self.namespace, trust, users, reads)(program)
 
     # For subclasses -----------------------------------------------------------------------
 
@@ -614,10 +619,6 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
     async def _awrite(self, program: Program[T]) -> T:
         async with self._bank.lock.aheld(here=self._frozen):
             return await adrive(self._writing(program), self._kept)
-
-
-def _asker(context: RecallContext) -> Sequence[str]:
-    return [f"user:{context.user}"] if context.user else []
 
 
 def _asks(op: Op) -> bool:

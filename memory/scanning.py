@@ -62,7 +62,7 @@ class Finding:
     item_id: str
     kind: Kind
     field: str
-    """Where: `text`, `key`, `id`, `task_id`, `source_domain` or `metadata.` and a name."""
+    """Where: `text`, `key`, `id`, `task_id`, `episode_id`, `source_domain` or `metadata.` and a name."""
     excerpt: str
     """What stands there, in printable characters."""
 
@@ -108,7 +108,7 @@ def _fields(item: MemoryItem) -> Iterator[tuple[str, str]]:
     yield "text", item.text
     if item.key is not None:
         yield "key", item.key
-    for name in ("id", "source_domain"):
+    for name in ("id", "source_domain", "episode_id"):
         yield name, getattr(item, name)
     if item.task_id is not None:
         yield "task_id", item.task_id

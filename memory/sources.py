@@ -114,6 +114,13 @@ def kind_of(value: str) -> str:
     return value.partition(":")[0]
 
 
+def host_of(page: str) -> str:
+    """Return the host of a page as sources name it, with or without scheme, port and path."""
+    page = page.partition("://")[2] or page
+    host = re.split(r"[/?#]", page, maxsplit=1)[0].rpartition("@")[2]
+    return re.sub(r":[0-9]*$", "", host).rstrip(".").casefold()
+
+
 @contextmanager
 def refusals_as_values() -> Iterator[None]:
     """Refuse a source within the block as pydantic's validators do."""

@@ -19,10 +19,11 @@ Policies hold below the providers. A provider reads its bank through a `Trusted`
 withheld, so that no way of its own, a ranking, a list of rules, a comparison of attempts, shows it to an
 agent or to a judge. What a search met and left out is in the receipt's `dropped`, with the reason.
 An episode from an untrusted source adds items, and changes none that are trusted: it neither edits
-nor removes them, nor moves their votes and uses.
+nor removes them, nor moves their votes and uses. A user's episode edits, removes and votes on nothing
+that is recalled for others.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast
@@ -47,9 +48,17 @@ from langgraft.memory.model import (
     Remove,
 )
 from langgraft.memory.provenance import FOLLOWS
-from langgraft.memory.recall import Found
+from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.scanning import findings_in
-from langgraft.memory.sources import ROOTS, check_source, kind_of, refusals_as_values
+from langgraft.memory.sources import (
+    ROOTS,
+    check_source,
+    combined,
+    host_of,
+    kind_of,
+    refusals_as_values,
+    source,
+)
 from langgraft.memory.stores.programs import Namespace, Program, Step
 
 T = TypeVar("T")
@@ -82,8 +91,9 @@ class TrustSettings(Settings):
     """Whether what one user said may be recalled for another."""
     corroboration: int | None = Field(default=None, ge=2)
     """From how many independent sources on that say the same, word for word, an item counts as
-    checked, itself among them. Two sources are independent where they share no name; an
-    episode of the agent's own that succeeded is one as well. `None`: never."""
+    checked, itself among them. Two sources are independent where they share no name, pages where
+    they are not of one host; an episode of the agent's own that succeeded is one as well. `None`:
+    never."""
 
     names: Mapping[str, Level] = Field(default_factory=dict)
     """Levels of single sources, whatever that of their kind: `{"tool:calculator": "trusted"}`."""
@@ -111,6 +121,11 @@ class TrustSettings(Settings):
         ]
         return max(found, key=_LEVELS.index, default="trusted")
 
+    def owners(self, sources: Iterable[str]) -> frozenset[str]:
+        """Return the users that something is for alone which follows from these sources; none: for all."""
+        users = () if self.across_users else (each for each in sources if kind_of(each) == "user")
+        return frozenset(users)
+
     def reason(
         self,
         item: MemoryItem,
@@ -127,8 +142,7 @@ class TrustSettings(Settings):
             users: Sources that stand for who asks.
             corroborated: Whether enough others say the same.
         """
-        owners = {each for each in item.sources if kind_of(each) == "user"}
-        if not self.across_users and owners.difference(users):
+        if self.owners(item.sources).difference(users):
             return OF_ANOTHER_USER
         level = self.level(item.sources)
         if level == "trusted" or notes.get(RELEASED) is True:
@@ -229,8 +243,8 @@ class Trusted:
             return False
         (sources,) = yield from bank.read_state(self.namespace, [FOLLOWS + name])
         told = cast("Sequence[str]", sources or ())
-        others = {each for each in told if kind_of(each) == "user"}.difference(self.users)
-        return self.trust.level(told) != "trusted" or (bool(others) and not self.trust.across_users)
+        others = self.trust.owners(told).difference(self.users)
+        return self.trust.level(told) != "trusted" or bool(others)
 
     def _all(self) -> Program[BankContent]:
         if self._content is None:
@@ -243,13 +257,20 @@ def _covered(hit: SearchItem) -> SearchItem:
     return SearchItem(hit.namespace, f"{bank.WITHHELD}{hit.key}", {}, score=None, **times)
 
 
-def corroborated(item: MemoryItem, content: BankContent, enough: int) -> bool:
-    """Say whether so many independent sources say what an item says, itself among them."""
+def _corroborated(
+    trust: TrustSettings, item: MemoryItem, content: BankContent, users: Collection[str]
+) -> bool:
+    """Say whether enough independent sources say what an item says, itself among them.
+
+    What other users said counts for nobody else.
+    """
     said = _words(item.text)
     known: set[str] = set(_roots(item))
     count = 1
     for other in sorted(content.items.values(), key=lambda each: (each.order_index, each.id)):
         if other.id == item.id or _words(other.text) != said:
+            continue
+        if trust.owners(other.sources).difference(users):
             continue
         roots = _roots(other)
         if roots and known.isdisjoint(roots):
@@ -258,22 +279,55 @@ def corroborated(item: MemoryItem, content: BankContent, enough: int) -> bool:
         elif not other.sources and other.success is True:
             count += other.episode_id not in known
             known.add(other.episode_id)
-    return count >= enough
+    return count >= cast("int", trust.corroboration)
 
 
 def _reason(
-    trust: TrustSettings, item: MemoryItem, content: BankContent, users: Sequence[str]
+    trust: TrustSettings, item: MemoryItem, content: BankContent, users: Collection[str]
 ) -> str:
     notes = content.notes.get(item.id, {})
     reason = trust.reason(item, notes, users)
     if reason != QUARANTINED or trust.corroboration is None:
         return reason
-    enough = corroborated(item, content, trust.corroboration)
+    enough = _corroborated(trust, item, content, users)
     return trust.reason(item, notes, users, corroborated=enough)
 
 
+def audience(trust: TrustSettings, item: MemoryItem, content: BankContent) -> frozenset[str] | None:
+    """Return the users that an item is recalled for, as sources; none: all of them; `None`: nobody."""
+    owners = trust.owners(item.sources)
+    return None if _reason(trust, item, content, owners) else owners
+
+
+def rooted(namespace: Namespace, sources: tuple[str, ...]) -> Program[tuple[str, ...]]:
+    """Add to sources what the items and episodes among them follow from, as far as the bank knows."""
+    named: dict[str, list[str]] = {"item": [], "episode": []}
+    for each in sources:
+        kind, _, name = each.partition(":")
+        if kind in named:
+            named[kind].append(name)
+    if not any(named.values()):
+        return sources
+    records = yield [GetOp(namespace, bank.item_key(name)) for name in named["item"]]
+    items = bank.loaded(cast("Sequence[Item | None]", records)).items.values()
+    told = yield from bank.read_state(namespace, [FOLLOWS + name for name in named["episode"]])
+    found = (
+        *(item.sources for item in items),
+        *cast("Sequence[Sequence[str]]", filter(None, told)),
+    )
+    return combined(sources, *found)
+
+
 def _roots(item: MemoryItem) -> set[str]:
-    return {each for each in item.sources if kind_of(each) in ROOTS}
+    return {_origin(each) for each in item.sources if kind_of(each) in ROOTS}
+
+
+def _origin(root: str) -> str:
+    """Return what two sources share that are not independent: pages their host, however it is spelled."""
+    kind, _, name = root.partition(":")
+    if kind != "web":
+        return root
+    return f"web:{host_of(name)}"
 
 
 def _words(text: str) -> str:
@@ -327,9 +381,14 @@ class Trusting(Editable):
         self._held(content, item_id)
         return MemoryDelta((Annotate(item_id, {RELEASED: True}),))
 
-    def _allowed(self, changes: Sequence[Change]) -> Program[Sequence[Change]]:
-        """Leave out what an episode that is not believed would change of items that are."""
+    def _allowed(
+        self, changes: Sequence[Change], sources: tuple[str, ...]
+    ) -> Program[Sequence[Change]]:
+        """Leave out what an episode may not change: what is believed, if it is not; what is for others."""
         trust: TrustSettings = self.settings.trust
+        believed, owners = trust.level(sources) != "untrusted", trust.owners(sources)
+        if believed and not owners:
+            return changes
         added = {change.item.id for change in changes if isinstance(change, Add)}
         touched = list(
             dict.fromkeys(
@@ -341,12 +400,22 @@ class Trusting(Editable):
         )
         records = yield [GetOp(self.namespace, bank.item_key(name)) for name in touched]
         held = bank.loaded(cast("Sequence[Item | None]", records)).items
-        kept = {name for name, item in held.items() if trust.level(item.sources) != "untrusted"}
+        kept = {
+            name
+            for name, item in held.items()
+            if trust.level(item.sources) != "untrusted"
+            and not (believed and owners <= trust.owners(item.sources))
+        }
         return [change for change in changes if _names(change) not in kept]
 
 
+def asker(context: RecallContext) -> Sequence[str]:
+    """Return the sources that stand for who asks."""
+    return _named([context.user] if context.user else [])
+
+
 def _named(users: Iterable[str]) -> list[str]:
-    return [f"user:{name}" for name in users]
+    return [source("user", name) for name in users]
 
 
 def _names(change: Change) -> str:

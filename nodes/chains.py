@@ -182,6 +182,8 @@ class _Turn:
     prompt: Any
     """What the chain is given, with what was recalled."""
     at: str
+    told: Sequence[str]
+    """Tools and pages in the messages that it is given."""
 
 
 class _WithMemory(Runnable[Any, Any]):
@@ -320,7 +322,8 @@ class _WithMemory(Runnable[Any, Any]):
             prompt = _placed(prompt, block)
         else:
             prompt = {**given, key: _placed(given[key], block)}
-        return _Turn(memory, thread, turn, receipts, prompt, at)
+        told = told_by(None, _messages_in(prompt)) if memory.settings.trust else ()
+        return _Turn(memory, thread, turn, receipts, prompt, at, told)
 
     def _end(self, begun: _Turn, output: Any) -> Program[Call, None]:
         with_, turn, memory = self._grafted, begun.turn, begun.memory
@@ -340,7 +343,7 @@ class _WithMemory(Runnable[Any, Any]):
             name=episode_id(turn_id(begun.thread, turn), rest),
             task_id=question_id(begun.thread, turn),
             receipts=begun.receipts,
-            sources=told_by(None, rest) if memory.settings.trust is not None else (),
+            sources=told_by(None, rest, begun.told) if memory.settings.trust else (),
             at=begun.at,
         )
         yield from self._catch_up(memory)
@@ -421,6 +424,17 @@ def _messages(given: Any) -> list[BaseMessage]:
         return convert_to_messages(given)
     msg = f"a chain with memory is given a text, messages or a prompt value, got {given!r:.80}"
     raise InputError(msg)
+
+
+def _messages_in(prompt: Any) -> Iterator[Any]:
+    """Yield the messages of what a chain is given, under whatever name."""
+    if isinstance(prompt, PromptValue):
+        yield from prompt.to_messages()
+    elif isinstance(prompt, Mapping | list | tuple):
+        for each in prompt.values() if isinstance(prompt, Mapping) else prompt:
+            yield from _messages_in(each)
+    else:
+        yield prompt
 
 
 def _last_human(messages: Sequence[BaseMessage]) -> int:

@@ -58,6 +58,7 @@ from langgraft.memory.model import (
 )
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, Recall, RecallContext
+from langgraft.memory.sources import combined, source
 from langgraft.memory.stores.programs import Namespace
 from langgraft.nodes.dialogue import Node, Update
 from langgraft.nodes.reflect import episode_steps
@@ -308,8 +309,13 @@ def episode_of(state: AgentState) -> Episode:
         recalls=tuple(Receipt(**receipt) for receipt in state.get("receipts", [])),
         facts=tuple(Fact(**fact) for fact in state.get("facts", ())),
         at=state.get("at", ""),
-        sources=tuple(state.get("sources", ())),
+        sources=_told(state),
     )
+
+
+def _told(state: AgentState) -> tuple[str, ...]:
+    user, sources = state.get("user"), tuple(state.get("sources", ()))
+    return combined(sources, [source("user", user)]) if user else sources
 
 
 @runtime_checkable

@@ -66,6 +66,7 @@ from langgraft.nodes.turns import (
     episode_of_turn,
     fault_of_memory,
     is_question,
+    is_tip,
     last_turn,
     learning,
     memory_model,
@@ -73,6 +74,8 @@ from langgraft.nodes.turns import (
     present,
     question_id,
     recalling,
+    thread_of,
+    told_before,
     told_by,
     turn_id,
     turn_of,
@@ -105,8 +108,8 @@ class TurnRecord(TypedDict):
     user: str | int | None
     """Whose bank it belongs to."""
     receipts: list[Any]
-    traced: NotRequired[bool]
-    """Whether its episode says what it was learned from, as memory with `trust` settings wants."""
+    told: NotRequired[list[str]]
+    """What its thread was told, and by whom, where memory has `trust` settings."""
     ended: NotRequired[dict[str, Any] | None]
     """How it ended, where it did."""
     filed: NotRequired[str]
@@ -154,6 +157,8 @@ class _Shown:
     context: RecallContext
     later: list[Any] = field(default_factory=list)
     """Receipts of what was recalled since the state has been written."""
+    told: set[str] = field(default_factory=set)
+    """What it was told meanwhile: messages may be summarized before it ends."""
 
 
 class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
@@ -281,7 +286,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         run(self._catch_up(), do)
         if agent is not None:
             update = run(self._left(agent.get_state(config).values, agent), do)
-            if update is not None and _is_tip(config):
+            if update is not None and is_tip(config):
                 agent.update_state(config, update, as_node=self._ends(agent))
 
     async def aflush(self, agent: Any = None, config: Any = None) -> None:
@@ -291,7 +296,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         if agent is not None:
             state = await agent.aget_state(config)
             update = await arun(self._left(state.values, agent), ado)
-            if update is not None and _is_tip(config):
+            if update is not None and is_tip(config):
                 await agent.aupdate_state(config, update, as_node=self._ends(agent))
 
     def _ends(self, agent: Any) -> str:
@@ -323,7 +328,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         turn = last_turn(messages)
         if turn is None:
             return None
-        thread, last, user = _thread(runtime), held[-1] if held else None, self._banks.user(runtime)
+        thread, user = thread_of(runtime), self._banks.user(runtime)
+        last = held[-1] if held else None
         parent = last["turn"] if last else ""
         again = last is not None and last["turn"] == turn_id(thread, turn, last["parent"])
         if last is not None and again and last["user"] == user:
@@ -351,7 +357,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         shown = yield from self._recall(memory, record, turn)
         record = {**record, "receipts": shown.later}
         if memory.settings.trust is not None:
-            record["traced"] = True
+            record.setdefault("told", told_before(last, messages))
         shown.later = []
         return {TURNS: [*left, record]}
 
@@ -375,8 +381,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             self._fault("nothing was recalled", error)
             shown = replace(before or _Shown(None, context), context=context)
         else:
-            later = before.later if before else []
-            shown = _Shown(recalled, context, [*later, recalled.receipt.to_json()])
+            later, told = (before.later, before.told) if before else ([], set[str]())
+            shown = _Shown(recalled, context, [*later, recalled.receipt.to_json()], told)
         with self._lock:
             self._shown[memory.namespace, record["turn"]] = shown
             while len(self._shown) > SHOWN_AT_ONCE:
@@ -397,6 +403,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         # It began in another process, or memory wants to be asked again.
         if shown is None or self._asks_again(memory, record, turn, shown):
             shown = yield from self._recall(memory, record, turn, shown)
+        if "told" in record:
+            shown.told.update(told_by(None, turn.rest))
         if shown.recall is None or not shown.recall.text:
             return messages
         return placed(messages, record["asked"], shown.recall.text)
@@ -422,6 +430,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         with self._lock:
             shown = self._shown.pop((memory.namespace, record["turn"]), None)
         record = {**record, "receipts": [*record["receipts"], *(shown.later if shown else [])]}
+        if shown and "told" in record:
+            record["told"] = [*told_by(None, (), {*record["told"], *shown.told})]
         if self._on_refile == "replace":
             pending = record.pop("episode", {}).get("id")  # it may be there for all we know
             before = filter(None, (record.pop("filed", None), pending))
@@ -494,6 +504,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self, memory: MemoryProvider[Any], record: TurnRecord, messages: Sequence[AnyMessage]
     ) -> Program[Call, TurnRecord]:
         """File a turn, and return its record: as filed, or with what is to be filed where memory failed."""
+        if memory.settings.trust is not None:  # it may have begun before there were such settings
+            record = {**record, "told": record.get("told", [])}
         episode = self._episode(record, messages)
         if episode is None:
             return record
@@ -535,7 +547,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             name=episode_id(record["turn"], rest),
             task_id=record["question"],
             receipts=record["receipts"],
-            sources=told_by(record["user"], rest) if record.get("traced") else (),
+            sources=told_by(record["user"], rest, record["told"]) if "told" in record else (),
             at=record.get("at", ""),
         )
 
@@ -599,16 +611,6 @@ def _with_turn(state: MemoryState) -> MemoryState:
 
 def _is_filed(record: TurnRecord) -> bool:
     return "filed" in record and "episode" not in record
-
-
-def _is_tip(config: Any) -> bool:
-    """Say whether a configuration means a thread as it is now; writing to a checkpoint would fork it."""
-    return "checkpoint_id" not in (config or {}).get("configurable", {})
-
-
-def _thread(runtime: Any) -> str:
-    info = getattr(runtime, "execution_info", None)
-    return str(info.thread_id or "") if info is not None else ""
 
 
 class _Opened:

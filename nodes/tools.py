@@ -12,7 +12,7 @@ keeps trajectories as one of a single observation. Nobody judged it: where only 
 is not, and the tool says so. Memory of error records has no use for free notes; `memory_tools` refuses it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -21,7 +21,7 @@ from langchain_core.callbacks import (
     CallbackManagerForRetrieverRun,
 )
 from langchain_core.documents import Document
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool, StructuredTool
@@ -37,7 +37,7 @@ from langgraft.memory.model import Add, Episode, Lesson, MemoryDelta, Outcome, S
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.episode_items import render_lesson
 from langgraft.memory.recall import Budget, Recall, RecallContext, without_markers
-from langgraft.memory.sources import combined, source
+from langgraft.memory.sources import combined, host_of, source
 from langgraft.nodes.dialogue import responding
 from langgraft.nodes.judge import answering_all
 from langgraft.nodes.memory import filed, provided, questions_about
@@ -61,6 +61,10 @@ LONGEST_NOTE: Final = 4_000
 MOST_FOUND: Final = 20
 """Most notes that a model may ask for at once."""
 
+_FOLLOWS: Final = "langgraft_follows"
+"""In the artifact of what a tool of memory says: what that follows from."""
+
+_Answer: TypeAlias = tuple[str, dict[str, list[str]]]
 _Said = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
@@ -111,12 +115,12 @@ def memory_tools(
     """
     budget = budget or Budget()
 
-    def search_of(query: str, limit: int, runtime: Runtime) -> Program[Call, str]:
+    def search_of(query: str, limit: int, runtime: Runtime) -> Program[Call, _Answer]:
         found = _memory_of(memory, runtime)
         recalled = yield from provided(found, query, _asking(domain, query), budget)
-        return _shown(recalled, limit, budget)
+        return _shown(recalled, limit, budget), {_FOLLOWS: [*recalled.receipt.sources]}
 
-    def note_of(text: str, when_to_use: str, runtime: Runtime) -> Program[Call, str]:
+    def note_of(text: str, when_to_use: str, runtime: Runtime) -> Program[Call, _Answer]:
         kept_by = _memory_of(memory, runtime)
         _check_keeps_notes(kept_by)
         noted = _episode(domain, text, when_to_use, runtime)
@@ -124,7 +128,7 @@ def memory_tools(
             state = runtime.state if isinstance(runtime.state, Mapping) else {}
             sources = combined([source("tool", REMEMBER)], tools_in(state.get("messages", ())))
             noted = replace(noted, sources=sources)
-        return _noting(kept_by, noted)
+        return (yield from _noting(kept_by, noted)), {_FOLLOWS: []}
 
     tools = [_tool(SEARCH_MEMORY, _SEARCHES, _Search, search_of)]
     if remember:
@@ -178,16 +182,21 @@ def _tool(
     name: str,
     description: str,
     schema: type[BaseModel],
-    begin: Callable[..., Program[Call, str]],
+    begin: Callable[..., Program[Call, _Answer]],
 ) -> BaseTool:
-    def call(runtime: ToolRuntime, **arguments: Any) -> str:
+    def call(runtime: ToolRuntime, **arguments: Any) -> _Answer:
         return run(begin(**arguments, runtime=runtime), do)
 
-    async def acall(runtime: ToolRuntime, **arguments: Any) -> str:
+    async def acall(runtime: ToolRuntime, **arguments: Any) -> _Answer:
         return await arun(begin(**arguments, runtime=runtime), ado)
 
     return _MemoryTool(
-        name=name, description=description, args_schema=schema, func=call, coroutine=acall
+        name=name,
+        description=description,
+        args_schema=schema,
+        func=call,
+        coroutine=acall,
+        response_format="content_and_artifact",
     )
 
 
@@ -227,12 +236,39 @@ def _shown(recalled: Recall, limit: int, budget: Budget) -> str:
 
 
 def tools_in(messages: Iterable[Any]) -> set[str]:
-    """Return the tools whose output messages hold, as sources; what memory said is none."""
-    return {
-        source("tool", encodable(message.name or "unnamed"))
-        for message in messages
-        if isinstance(message, ToolMessage) and message.name not in (SEARCH_MEMORY, REMEMBER)
-    }
+    """Return the tools and pages whose output messages hold, as sources.
+
+    For a tool of memory what it found stands in its place. It is known by its artifact: anybody's tool
+    may have its name.
+    """
+    found: set[str] = set()
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            told = message.artifact.get(_FOLLOWS) if isinstance(message.artifact, dict) else None
+            if message.name not in (SEARCH_MEMORY, REMEMBER) or told is None:
+                told = [source("tool", encodable(message.name or "unnamed"))]
+            found.update(told)
+        elif isinstance(message, AIMessage):
+            found.update(_of_server(message))
+    return found
+
+
+def _of_server(message: AIMessage) -> Iterator[str]:
+    """Yield the tools that a model's provider ran within a reply, and the hosts of pages it cites."""
+    try:
+        blocks = message.content_blocks
+    except Exception:  # noqa: BLE001 - translators of many providers read what a server sent
+        yield source("tool", "unnamed")
+        return
+    for block in blocks:
+        match block:
+            case {"type": "server_tool_call" | "server_tool_call_chunk"}:
+                yield source("tool", encodable(str(block.get("name") or "unnamed")))
+            case {"type": "text", "annotations": list(notes)}:
+                for note in notes:
+                    url = note.get("url") if isinstance(note, dict) else None
+                    if url:
+                        yield source("web", encodable(host_of(str(url)) or str(url)))
 
 
 def _episode(domain: str, text: str, when_to_use: str, runtime: Runtime) -> Episode:

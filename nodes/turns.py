@@ -6,7 +6,7 @@ place of older messages look like human ones and are none (`lc_source`, as LangC
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias, TypeVar
@@ -32,7 +32,7 @@ from langgraft.memory.model import (
 )
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, Recall, RecallContext
-from langgraft.memory.sources import combined, source
+from langgraft.memory.sources import ROOTS, combined, kind_of, source
 from langgraft.nodes.dialogue import (
     ChatModel,
     Dialogue,
@@ -123,6 +123,17 @@ def _turn_at(messages: Sequence[AnyMessage], position: int) -> Turn:
 
 
 # Identity ---------------------------------------------------------------------------------
+
+
+def thread_of(runtime: Any) -> str:
+    """Return the id of the thread that a runtime is of; empty where there is none."""
+    info = getattr(runtime, "execution_info", None)
+    return str(info.thread_id or "") if info is not None else ""
+
+
+def is_tip(config: Any) -> bool:
+    """Say whether a configuration means a thread as it is now; writing to a checkpoint would fork it."""
+    return "checkpoint_id" not in (config or {}).get("configurable", {})
 
 
 def question_id(thread: str, turn: Turn) -> str:
@@ -314,13 +325,27 @@ def context_of(
     )
 
 
-def told_by(user: str | int | None, rest: Sequence[AnyMessage]) -> tuple[str, ...]:
-    """Return what a turn was learned from: its user, and the tools whose output it holds.
+def told_by(
+    user: str | int | None, rest: Iterable[Any], before: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Return what a turn was learned from: its user, the tools and pages whose output it holds, what was before.
 
     What memory said itself, the receipts know.
     """
     users = () if user in (None, "") else (source("user", encodable(str(user))),)
-    return combined(users, tools_in(rest))
+    return combined(users, tools_in(rest), before)
+
+
+def told_before(turn: Mapping[str, Any] | None, messages: Sequence[AnyMessage]) -> list[str]:
+    """Return whom and what a thread has heard, by its messages and the record of its last turn.
+
+    A model sees them again in later turns, as they are or in a summary, so these follow from them.
+    """
+    if turn is None:
+        return list(told_by(None, messages))
+    recalled = (receipt.get("sources", ()) for receipt in turn["receipts"])
+    every = combined(turn.get("told", ()), told_by(turn["user"], messages), *recalled)
+    return [each for each in every if kind_of(each) in ROOTS]
 
 
 def recalling(

@@ -289,7 +289,7 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
             logger.info("%d verdicts on episode %r answer no open question", stale, episode.id)
         rules = rules_of(content, votes)
         shown = [content.items[name] for name in trajectories_shown(question)]
-        make = rule_maker(episode, content.items, order_index, shown=shown)
+        make = rule_maker(episode, content.items, order_index, shown=shown, rules=rules)
         changes = changes_of(operations(answers, rules, votes), rules, votes, make)
         if episode.succeeded:
             changes.append(SetState(SUCCEEDED, _succeeded(content) + 1))

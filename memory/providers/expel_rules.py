@@ -266,15 +266,16 @@ def rule_maker(
     order_index: int,
     *,
     shown: Sequence[MemoryItem] = (),
+    rules: Sequence[Rule] = (),
 ) -> Callable[[Verdict], MemoryItem]:
     """Return what makes an episode's new rules, one after the other, under names that are free.
 
     An imported bank may hold rules of an episode of the same name, and verdicts name them. A rule
-    that was worded with trajectories at hand (`shown`) follows from these, and owes gold answers as
-    much as they do.
+    that was worded with trajectories (`shown`) and other `rules` at hand follows from these, and owes
+    gold answers as much as the trajectories do.
     """
     by_oracle = any(item.metadata.get(FEEDBACK) == "oracle" for item in shown)
-    sources = made_of(shown)
+    sources = made_of([*shown, *(rule.item for rule in rules)])
     names = (f"{episode.id}/rule-{number}" for number in itertools.count())
     free = (name for name in names if name not in taken)
     places = zip(free, itertools.count(order_index), strict=False)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InputError
@@ -25,6 +25,7 @@ from langgraft.memory.facts import (
 from langgraft.memory.model import Annotate, BankContent, Change, MemoryItem, Question, Verdict
 from langgraft.memory.provider import FEEDBACK, with_feedback
 from langgraft.memory.sources import source
+from langgraft.memory.trust import TrustSettings, audience
 
 SINCE: Final = "since"
 UNTIL: Final = "until"
@@ -121,19 +122,37 @@ def completed(
     }
 
 
-def spanned(content: BankContent) -> list[tuple[MemoryItem, float, float]]:
+def _held(content: BankContent, trust: TrustSettings | None) -> Mapping[str, tuple[float, float]]:
+    """Say when items hold; one that is withheld ends none that is recalled."""
+    items = {name: dated(item) for name, item in content.items.items()}
+    if trust is None:
+        return spans(items)
+    told = {name: audience(trust, item, content) for name, item in content.items.items()}
+
+    def heard(one: str, other: str) -> bool:
+        ours, theirs = told[one], told[other]
+        return theirs is None or (ours is not None and ours <= theirs)
+
+    return spans(items, heard)
+
+
+def spanned(
+    content: BankContent, trust: TrustSettings | None
+) -> list[tuple[MemoryItem, float, float]]:
     """List facts with when they hold, the oldest first."""
-    held = spans({name: dated(item) for name, item in content.items.items()})
+    held = _held(content, trust)
     facts = [(item, *held[item.id]) for item in content.items.values() if is_fact(item.metadata)]
     return sorted(facts, key=lambda each: (each[1], each[0].order_index, each[0].id))
 
 
-def respanned(content: BankContent, added: Sequence[MemoryItem]) -> list[Change]:
+def respanned(
+    content: BankContent, added: Sequence[MemoryItem], trust: TrustSettings | None
+) -> list[Change]:
     """Say which notes tell when items hold, once others are added or gone."""
     items = {**content.items, **{item.id: item for item in added}}
     new = {item.id for item in added}
     changes: list[Change] = []
-    for name, (since, until) in spans({n: dated(item) for n, item in items.items()}).items():
+    for name, (since, until) in _held(BankContent(items, content.notes), trust).items():
         notes = {SINCE: since, UNTIL: until}
         held = {} if name in new else content.notes.get(name, {})
         if any(held.get(key) != value for key, value in notes.items()):
@@ -153,16 +172,20 @@ def kept_fact(item: MemoryItem, since: float, until: float) -> KeptFact:
     )
 
 
-def merging_questions(content: BankContent) -> list[Question]:
+def merging_questions(content: BankContent, trust: TrustSettings | None) -> list[Question]:
     """Ask of each subject and attribute which of its facts could be one; those with the most first.
+
+    Facts are shown together that are recalled for the same users, and none that is withheld.
 
     A question shows the `subject`, the `attribute` and, by id, `facts`. A verdict's action is `merge`, its
     `item_id` a fact and its `text` the value that says it together with all that are given the same.
     """
-    slots: dict[tuple[str, str], list[tuple[MemoryItem, float, float]]] = {}
-    for item, since, until in spanned(content):
-        if until == OPEN and item.metadata.get("ended") is not True:
-            slots.setdefault(fact_in(item.metadata).slot, []).append((item, since, until))
+    slots: dict[tuple[Any, ...], list[tuple[MemoryItem, float, float]]] = {}
+    for item, since, until in spanned(content, trust):
+        told = frozenset() if trust is None else audience(trust, item, content)
+        if until == OPEN and item.metadata.get("ended") is not True and told is not None:
+            slot = (*fact_in(item.metadata).slot, told)
+            slots.setdefault(slot, []).append((item, since, until))
     questions = [
         Question(
             MERGING,
@@ -176,7 +199,7 @@ def merging_questions(content: BankContent) -> list[Question]:
                 },
             },
         )
-        for (subject, attribute), held in slots.items()
+        for (subject, attribute, _), held in slots.items()
         if len(held) > 1
     ]
     return sorted(questions, key=lambda each: -len(cast("Mapping[str, JSON]", each.shows["facts"])))

@@ -42,7 +42,9 @@ from langgraft.memory.model import (
     Question,
     SetState,
     Verdict,
+    fold,
 )
+from langgraft.memory.provenance import learned_from
 from langgraft.memory.provider import (
     FILED,
     NEXT_ORDER,
@@ -181,7 +183,7 @@ class FactMemory(MemoryProvider[FactSettings]):
     def facts(
         self, *, at: str | None = None, subject: str | None = None, attribute: str | None = None
     ) -> list[KeptFact]:
-        """List facts, the oldest first; changes nothing.
+        """List facts, the oldest first, whomever they are withheld from; changes nothing.
 
         Args:
             at: The moment at which they hold, as ISO 8601; empty: the latest that the bank knows of;
@@ -327,6 +329,11 @@ class FactMemory(MemoryProvider[FactSettings]):
         (latest,) = yield from bank.read_state(self.namespace, [LATEST])
         return BEGINNING if latest is None else cast("float", latest)
 
+    def _believes(self, sources: Sequence[str]) -> bool:
+        """Say whether the present may be told by what follows from sources."""
+        trust = self.settings.trust
+        return trust is None or trust.level(sources) != "untrusted"
+
     # Learning -----------------------------------------------------------------------------
 
     @override
@@ -448,8 +455,10 @@ class FactMemory(MemoryProvider[FactSettings]):
             added += yield from self._fifo.add(note)
         items = [change.item for change in added if isinstance(change, Add)]
         latest = yield from self._now("")
-        told = (SetState(LATEST, said),) if said > latest else ()
-        return [*added, *respanned(content, items), *told]
+        moved = said > latest and self._believes(learned_from(episode))
+        told = (SetState(LATEST, said),) if moved else ()
+        # Of what is withheld from whom the episode is of this sees nothing, and `_allowed` keeps the rest.
+        return [*added, *respanned(content, items, None), *told]
 
     def _unnamed(self, made: Sequence[MemoryItem]) -> Program[list[Change]]:
         changes = yield from with_free_ids(self.namespace, [Add(item) for item in made])
@@ -517,10 +526,14 @@ class FactMemory(MemoryProvider[FactSettings]):
     def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
         content = yield from bank.read_content(self.namespace)
         joined = yield from self._fifo.join([i for i in items if not is_fact(i.metadata)])
-        said = [moment(at, "`said`") for item in items if (at := said_at(item))]
+        said = [
+            moment(at, "`said`")
+            for item in items
+            if (at := said_at(item)) and self._believes(item.sources)
+        ]
         latest = max(said, default=BEGINNING)
         told = (SetState(LATEST, latest),) if latest > (yield from self._now("")) else ()
-        return [*respanned(content, items), *joined, *told]
+        return [*respanned(content, items, self.settings.trust), *joined, *told]
 
     @override
     def _edited(self, old: MemoryItem, new: MemoryItem) -> MemoryItem:
@@ -547,7 +560,14 @@ class FactMemory(MemoryProvider[FactSettings]):
             return ()
         items = {name: item for name, item in content.items.items() if name != old.id}
         left = BankContent(items, content.notes)
-        return [*respanned(left, ()), *places_left(content, old)]
+        return [*respanned(left, (), self.settings.trust), *places_left(content, old)]
+
+    @override
+    def _releasing(self, content: BankContent, item_id: str) -> MemoryDelta:
+        """Have a fact that is believed from now on end what it said that it ends."""
+        delta = super()._releasing(content, item_id)
+        after = respanned(fold([delta], content), (), self.settings.trust)
+        return delta + MemoryDelta(tuple(after))
 
     # Facts, and which could be one ---------------------------------------------------------
 
@@ -558,20 +578,21 @@ class FactMemory(MemoryProvider[FactSettings]):
         content = yield from bank.read_content(self.namespace)
         return [
             kept_fact(item, since, until)
-            for item, since, until in spanned(content)
+            for item, since, until in spanned(content, self.settings.trust)
             if now is None or since <= now < until
             if subject is None or item.metadata.get("subject") == plain(subject)
             if attribute is None or item.metadata.get("attribute") == plain(attribute)
         ]
 
     def _proposals(self, limit: int) -> Program[list[Question]]:
-        return merging_questions((yield from bank.read_content(self.namespace)))[:limit]
+        content = yield from bank.read_content(self.namespace)
+        return merging_questions(content, self.settings.trust)[:limit]
 
     def _consolidated(self, verdicts: Sequence[Verdict]) -> Program[MemoryDelta]:
         content = yield from bank.read_content(self.namespace)
         order = cast("int", content.state.get(NEXT_ORDER, 0))
         made: list[MemoryItem] = []
-        for question in merging_questions(content):
+        for question in merging_questions(content, self.settings.trust):
             for text, names in merged_in(question, verdicts).items():
                 sources = [content.items[name] for name in names]
                 made.append(merged_item(text, sources, order + len(made)))
@@ -579,7 +600,7 @@ class FactMemory(MemoryProvider[FactSettings]):
             return MemoryDelta()
         changes = yield from self._unnamed(made)
         added = [change.item for change in changes if isinstance(change, Add)]
-        changes += respanned(content, added)
+        changes += respanned(content, added, self.settings.trust)
         changes.append(SetState(NEXT_ORDER, order + len(made)))
         delta = yield from self._with_upkeep(MemoryDelta(tuple(changes)))
         yield from bank.apply_delta(self.namespace, delta)

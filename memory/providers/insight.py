@@ -25,6 +25,7 @@ from langgraft.memory.model import (
     SetState,
     Step,
 )
+from langgraft.memory.provenance import FOLLOWS
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.episode_items import authors, render_lesson
 from langgraft.memory.providers.retrieval import (
@@ -249,8 +250,11 @@ class InsightMemory(MemoryProvider[InsightSettings]):
         """Keep bundles and their lessons alike; what a lesson was drawn from goes with its text."""
         if new is not None and new.text == old.text:
             return ()
-        attempts = attempts_left(content, old.episode_id)
-        own = [i for i in content.items.values() if i.episode_id == old.episode_id and i != old]
+        # What an import calls its episode is its own word: what is of one episode has one story.
+        told = (old.episode_id, old.sources)
+        own = [i for i in content.items.values() if (i.episode_id, i.sources) == told and i != old]
+        filed = cast("Sequence[str]", content.state.get(FOLLOWS + old.episode_id, ()))
+        attempts = attempts_left(content, old.episode_id) if tuple(filed) == old.sources else ()
         if not _is_bundle(old):
             bundles = [item for item in own if _is_bundle(item) and _holds(item, old)]
             changed = (_with_lesson(content, bundle, old, new) for bundle in bundles)

@@ -122,9 +122,9 @@ def test_episode_when_its_input_names_sources_has_them_and_is_its_users() -> Non
     settings = TrajectorySettings(trust=TrustSettings())
     memory = TrajectoryMemory(InMemoryStore(), settings=settings)
     agent = build_react_agent(acting(*PLAN), environment=Corridors(), memory=memory)
-    agent.invoke(AgentInput(task_id=TASK, episode_id="e0", user="ada", sources=["user:ada"]))
+    agent.invoke(AgentInput(task_id=TASK, episode_id="e0", user="ada", sources=["episode:x"]))
     (item,) = memory.content().items.values()
-    assert item.sources == ("user:ada",)
+    assert item.sources == ("episode:x", "user:ada")
     for user, recalled in (("ada", True), ("bob", False)):
         playing_ = build_react_agent(acting(*PLAN), environment=Corridors(), memory=memory)
         result = playing_.invoke(AgentInput(task_id=TASK, episode_id=user, user=user))

@@ -478,6 +478,23 @@ def test_model_of_a_node_with_memory_leaves_nothing_of_it_in_the_state_of_the_gr
     assert len(learned(memory)) == 2
 
 
+@pytest.mark.parametrize("templated", [False, True])
+def test_turn_when_what_came_before_holds_a_tool_follows_from_that(*, templated: bool) -> None:
+    """Whatever the history is called that a chain is given, its model sees it."""
+    memory = make_provider("trajectory", InMemoryStore(), settings={"trust": {}})
+    looked = AIMessage("", tool_calls=[{"name": "look_up", "args": {}, "id": "c1"}])
+    result = ToolMessage("Tea is a drink.", tool_call_id="c1", name="look_up")
+    history = [HumanMessage("what is tea"), looked, result, AIMessage("so")]
+    if templated:
+        prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("past"), ("human", "{it}")])
+        chain = with_memory(prompt | model(), memory, input_key="it")
+        chain.invoke({"past": history, "it": "say it again"})
+    else:
+        with_memory(model(), memory).invoke([*history, HumanMessage("say it again")])
+    (item,) = memory.content().items.values()
+    assert item.sources == ("tool:look_up",)
+
+
 def test_chain_when_memory_is_down_answers_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """And catches up; or fails, where that is asked."""
 

@@ -635,7 +635,7 @@ def test_turn_when_there_are_no_trust_settings_says_nothing() -> None:
     )
     result = agent.invoke({"messages": [HumanMessage("what is tea")]})
     assert b"sources" not in memory.content().to_bytes()
-    assert "traced" not in repr(result)
+    assert "told" not in repr(result)
 
 
 @dataclass

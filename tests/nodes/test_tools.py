@@ -1,16 +1,18 @@
 """Memory as tools and as a retriever; LangChain's own suites run on both."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.documents import Document
 from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, tool
 from langchain_tests.integration_tests import RetrieversIntegrationTests, ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 from langgraph.checkpoint.memory import InMemorySaver
@@ -19,8 +21,9 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import make_episode
 from typing_extensions import override
 
+from langgraft import MemoryMiddleware
 from langgraft._core.errors import InputError, SettingsError
-from langgraft.memory.model import BLOCK_END, BLOCK_START, Lesson
+from langgraft.memory.model import BLOCK_END, BLOCK_START, Episode, Lesson, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import (
     PROVIDERS,
@@ -36,7 +39,9 @@ from langgraft.nodes.tools import (
     FOUND_NOTHING,
     MOST_FOUND,
     NOT_KEPT,
+    REMEMBER,
     REMEMBERED,
+    SEARCH_MEMORY,
     MemoryRetriever,
     memory_tools,
 )
@@ -260,14 +265,14 @@ def test_note_when_it_quotes_memory_or_cannot_be_written_is_kept_without() -> No
 def test_arguments_when_they_are_not_possible_are_refused() -> None:
     """By the tool's schema, which a model sees; the retriever and the factory have one clear error."""
     search, remember = memory_tools(filled())
-    for tool, arguments in (
+    for asked, arguments in (
         (search, {"query": " "}),
         (search, {"query": "x", "limit": 0}),
         (remember, {"text": "x" * 5_000}),
         (remember, {"text": ""}),
     ):
         with pytest.raises(ValueError, match="validation error"):
-            tool.invoke(arguments)
+            asked.invoke(arguments)
     with pytest.raises(SettingsError, match="`memory` of memory_tools must be a MemoryProvider"):
         memory_tools(object())  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match="CodingMemory learns from error records"):
@@ -280,6 +285,14 @@ def test_arguments_when_they_are_not_possible_are_refused() -> None:
 
 
 # In an agent ------------------------------------------------------------------------------
+
+
+class Bound(GenericFakeChatModel):
+    """Replies one after the other, whatever tools it has."""
+
+    @override
+    def bind_tools(self, *_: Any, **__: Any) -> Any:
+        return self
 
 
 @dataclass
@@ -297,11 +310,6 @@ def of_user(runtime: ToolRuntime[Context, Any]) -> MemoryProvider[Any]:
 
 def agent_of(store: InMemoryStore, *replies: AIMessage) -> Any:
     """Return an agent that makes these replies."""
-
-    class Bound(GenericFakeChatModel):
-        def bind_tools(self, *_: Any, **__: Any) -> Any:
-            return self
-
     return create_agent(
         Bound(messages=iter(replies)),
         tools=memory_tools(of_user),
@@ -395,3 +403,117 @@ def test_note_when_forgotten_is_found_no_more() -> None:
     assert said(search, {"query": "coffee for Ada"}) == FOUND_NOTHING
     with pytest.raises(InputError, match="no item"):
         memory.forget(str(document.id))
+
+
+# Whose word a turn is -------------------------------------------------------------------------
+
+
+@tool
+def look_up(term: str) -> str:
+    """Look a term up."""
+    return f"{term} is a drink"
+
+
+class Forgetful(AgentMiddleware[Any, Any]):
+    """Deletes all that tools have said before a turn ends."""
+
+    @override
+    def after_model(self, state: Any, runtime: Any) -> dict[str, Any]:
+        gone = (each for each in state["messages"] if isinstance(each, ToolMessage))
+        return {"messages": [RemoveMessage(str(each.id)) for each in gone]}
+
+
+def believing(**trust: Any) -> MemoryProvider[Any]:
+    """Return a bank that all users share."""
+    return make_provider("trajectory", InMemoryStore(), settings={"trust": trust})
+
+
+def sources_of(
+    memory: MemoryProvider[Any],
+    replies: Sequence[AIMessage],
+    *tools: BaseTool,
+    users: Sequence[str] = ("ada",),
+    middleware: Sequence[AgentMiddleware[Any, Any]] = (),
+) -> list[set[str]]:
+    """Return what the turns of a thread follow from, in which each user asks something."""
+    remembering = MemoryMiddleware(memory, user=lambda runtime: runtime.context.user)
+    agent: Any = create_agent(
+        Bound(messages=iter(replies)),
+        tools,
+        middleware=[remembering, *middleware],
+        context_schema=Context,
+        checkpointer=InMemorySaver(),
+    )
+    for number, user in enumerate(users):
+        asked = {"messages": [HumanMessage(f"question {number}")]}
+        agent.invoke(asked, {"configurable": {"thread_id": "t"}}, context=Context(user))
+    filed = sorted(memory.content().items.values(), key=lambda item: item.order_index)
+    return [set(item.sources) for item in filed]
+
+
+def looking(name: str = "look_up", **arguments: Any) -> AIMessage:
+    """Return a reply that calls a tool."""
+    return AIMessage("", tool_calls=[called(name, **(arguments or {"term": "tea"}))])
+
+
+@pytest.mark.parametrize("name", [SEARCH_MEMORY, REMEMBER])
+def test_turn_when_a_strangers_tool_has_the_name_of_memorys_is_its_word(name: str) -> None:
+    """A server calls its tools as it likes; memory's own are known otherwise."""
+    strange = look_up.model_copy(update={"name": name})
+    told = sources_of(believing(), [looking(name), AIMessage("so")], strange)
+    assert told == [{f"tool:{name}", "user:ada"}]
+
+
+def test_turn_when_the_agent_searched_memory_follows_from_what_it_found() -> None:
+    """And from no tool: memory's own says whose word it was."""
+    memory = believing(names={"web:good.example": "trusted"})
+    memory.file(Episode("e", "chat", "e", "tea", (), Outcome(True), sources=("web:good.example",)))
+    search = memory_tools(memory, remember=False)
+    told = sources_of(memory, [looking(SEARCH_MEMORY, query="tea"), AIMessage("so")], *search)
+    assert told[1] == {"episode:e", "item:e/trajectory", "user:ada", "web:good.example"}
+
+
+@pytest.mark.parametrize("middleware", [(), (Forgetful(),)])
+def test_turn_when_its_thread_has_used_a_tool_follows_from_that(
+    middleware: Sequence[AgentMiddleware[Any, Any]],
+) -> None:
+    """A model says later what it read before, in whosever turn, whatever was deleted meanwhile."""
+    replies = [looking(), *map(AIMessage, "abc")]
+    users = ("ada", "ada", "bob")
+    told = sources_of(believing(), replies, look_up, users=users, middleware=middleware)
+    one = {"tool:look_up", "user:ada"}
+    assert told == [one, one, {*one, "user:bob"}]
+
+
+def test_turn_when_the_models_provider_searched_the_web_follows_from_that() -> None:
+    """Such a reply holds the tool and the pages, and there is no message of a tool."""
+    place = {"type": "web_search_result_location", "cited_text": "a drink", "title": "t"}
+    reply = AIMessage(
+        [
+            {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "t"}},
+            {
+                "type": "text",
+                "text": "x",
+                "citations": [{**place, "url": "https://Evil.example/a"}],
+            },
+        ],
+        response_metadata={"model_provider": "anthropic"},
+    )
+    told = sources_of(believing(), [reply])
+    assert told == [{"tool:web_search", "user:ada", "web:evil.example"}]
+
+
+def test_turn_when_it_began_before_there_were_trust_settings_says_what_it_follows_from() -> None:
+    """What was left unfiled is filed by the next turn, under the settings of then."""
+    memory, saver = believing(), InMemorySaver()
+    plain = make_provider("trajectory", InMemoryStore(), settings={})
+    for remembering in (MemoryMiddleware(plain, remember="no"), MemoryMiddleware(memory)):
+        agent: Any = create_agent(
+            Bound(messages=iter([looking(), AIMessage("so")])),
+            [look_up],
+            middleware=[remembering],
+            checkpointer=saver,
+        )
+        asked = {"messages": [HumanMessage("what is tea")]}
+        agent.invoke(asked, {"configurable": {"thread_id": "t"}})
+    assert [item.sources for item in memory.content().items.values()] == [("tool:look_up",)] * 2
