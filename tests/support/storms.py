@@ -6,6 +6,7 @@ directory's events tell of each request that was sent.
 
 import contextlib
 import json
+import socket
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,6 +99,15 @@ def write_plan(path: Path, *, runs: int, items: int, **more: object) -> Path:
     }
     path.write_text(yaml.safe_dump(plan))
     return path
+
+
+@contextlib.contextmanager
+def kept_port() -> Iterator[int]:
+    """Yield a port that nobody listens on, and that nobody else gets: whoever is told may serve there."""
+    with socket.socket() as keeper:
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        keeper.bind(("127.0.0.1", 0))
+        yield keeper.getsockname()[1]
 
 
 @contextlib.contextmanager

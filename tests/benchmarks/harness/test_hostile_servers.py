@@ -28,7 +28,7 @@ from langgraft.benchmarks.studies import studies
 Ask = Callable[[MeteredChatModel], Awaitable[Any]]
 
 ONCE = RetryPolicy(total_seconds=0.0)
-TWICE = RetryPolicy(first_seconds=0.01, total_seconds=30.0)
+TWICE = RetryPolicy(first_seconds=0.01, total_seconds=300.0)
 USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
 
 
@@ -105,11 +105,12 @@ async def test_call_when_the_server_drips_then_ends_at_the_deadline(
 ) -> None:
     """Neither headers nor a body that never end hold a call for longer than it may take."""
     async with serve(Fault(kind)) as (url, asked):
-        with pytest.raises(
-            InfrastructureError, match=r"no(t| whole reply in 0.4 s).*connection|no whole"
-        ):
-            await ask(connect(url, call_seconds=0.4, retry=ONCE, **how))
-    assert [call.request.get("stream", False) for call in asked] == [bool(how)]
+        while not asked:  # where the machine is busy, a call may end before it arrives
+            with pytest.raises(
+                InfrastructureError, match=r"no(t| whole reply in 0.4 s).*connection|no whole"
+            ):
+                await ask(connect(url, call_seconds=0.4, retry=ONCE, **how))
+    assert {call.request.get("stream", False) for call in asked} == {bool(how)}
 
 
 @pytest.mark.parametrize("how", [{}, STREAMS], ids=["whole", "streamed"])
