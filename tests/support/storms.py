@@ -4,20 +4,23 @@ Two processes, as a user has them; afterwards the server's call log is held agai
 directory's events tell of each request that was sent.
 """
 
+import asyncio
 import contextlib
 import json
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import yaml
 from warm_python import ran, started
 
+from langgraft.benchmarks.harness import models
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 
 CALL_SECONDS: Final = 10.0
@@ -108,6 +111,30 @@ def kept_port() -> Iterator[int]:
         keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         keeper.bind(("127.0.0.1", 0))
         yield keeper.getsockname()[1]
+
+
+@contextlib.asynccontextmanager
+async def clients_closed() -> AsyncIterator[None]:
+    """Close what clients of models that were made in the block keep open, where their event loop still runs.
+
+    They are cached: thrown out and collected with an open connection, they would fail whatever test runs then.
+    """
+    made: list[Mapping[str, Any]] = []
+    make, here = models.bounded_clients, asyncio.get_running_loop()
+
+    def noted(*given: Any) -> Mapping[str, Any]:
+        found = make(*given)
+        (made if given[-1] is here else _OF_OTHER_LOOPS).append(found)
+        return found
+
+    with patch.object(models, "bounded_clients", noted):
+        yield
+    for each in made:
+        await each["http_async_client"].aclose()
+
+
+_OF_OTHER_LOOPS: Final[list[Mapping[str, Any]]] = []
+"""Clients that cannot be closed any more: they are never collected."""
 
 
 @contextlib.contextmanager

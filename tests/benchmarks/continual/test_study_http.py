@@ -1,7 +1,6 @@
 """The continual study with a model behind a socket: the same items, whatever the network does."""
 
 import asyncio
-import gc
 import json
 import re
 import shutil
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from langchain_core.language_models import BaseChatModel
-from storms import kept_port
+from storms import clients_closed, kept_port
 from warm_python import Ended, ran, started
 
 from langgraft._core.errors import InputError, PlanError
@@ -81,8 +80,8 @@ class FakeTime:
 @pytest.fixture(autouse=True)
 async def _clients_closed() -> AsyncIterator[None]:
     """Let clients of a test go within its own event loop."""
-    yield
-    gc.collect()
+    async with clients_closed():
+        yield
 
 
 class Noting(NoProgress):

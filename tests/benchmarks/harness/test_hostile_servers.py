@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from storms import clients_closed
 
 from langgraft._core.errors import MOST_CHARACTERS, InfrastructureError, InputError, PlanError
 from langgraft.benchmarks.harness.cache import ResponseCache
@@ -40,6 +41,15 @@ async def ask_async(model: MeteredChatModel) -> Any:
 async def ask_sync(model: MeteredChatModel) -> Any:
     """Ask through the synchronous face, from a thread."""
     return await asyncio.to_thread(model.invoke, "hi")
+
+
+@pytest.fixture(autouse=True)
+async def _clients_closed() -> AsyncIterator[None]:
+    """Let clients of a test go within its own event loop."""
+    async with clients_closed():
+        yield
+    while _OTHERS:
+        await _OTHERS.pop().root_async_client.close()
 
 
 @pytest.fixture(params=[ask_async, ask_sync], ids=["async", "sync"])
@@ -89,9 +99,13 @@ def of_others(url: str, **settings: Any) -> MeteredChatModel:
     inner = ChatOpenAI(
         model="m", base_url=url, api_key=lambda: "none", max_retries=0, streaming=streaming
     )
+    _OTHERS.append(inner)
     settings.pop("settings", None)
     return MeteredChatModel(inner=inner, identity={"model": "m", "base_url": url}, **settings)
 
+
+_OTHERS: list[Any] = []
+"""Clients of the test that were made elsewhere."""
 
 Connect = Callable[..., MeteredChatModel]
 STREAMS = {"settings": {"streaming": True}}

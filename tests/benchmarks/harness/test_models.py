@@ -1,7 +1,6 @@
 """Models of the harness over real HTTP: cached, capped, retried, metered, and honest."""
 
 import asyncio
-import gc
 import os
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from pydantic import BaseModel
-from storms import kept_port
+from storms import clients_closed, kept_port
 from warm_python import started_code
 
 from langgraft._core.errors import (
@@ -103,18 +102,11 @@ def clock() -> FakeTime:
     return FakeTime()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _little_to_look_through() -> None:
-    """Leave what earlier tests made out of the collections between these."""
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.fixture(autouse=True)
 async def _clients_closed() -> AsyncIterator[None]:
     """Let clients of a test go within its own event loop."""
-    yield
-    gc.collect()
+    async with clients_closed():
+        yield
 
 
 async def ask_async(model: Any, text: str = "hi", **settings: Any) -> AIMessage:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 from langgraph.store.memory import InMemoryStore
+from storms import clients_closed
 from transplant_log import transplant_plan
 from typing_extensions import override
 
@@ -277,7 +278,7 @@ async def test_items_when_the_solver_is_behind_http_are_those_of_the_solver_itse
     """Through ChatOpenAI, with a cache: equal prompts are paid once, and only usage differs."""
     study = studies()["transplant"]
     inner = simulated_solver(SMALL, SMALL.solvers[0], SMALL.seed)
-    async with serve(inner) as server:
+    async with clients_closed(), serve(inner) as server:
         served: dict[str, Any] = {"model": "openai:simulated", "base_url": server.base_url}
         plan = SMALL.model_copy(update={**served, "seeds": 1, "systems": SMALL.systems[:2]})
         prepared = prepare(study, plan)
