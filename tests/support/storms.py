@@ -20,7 +20,7 @@ from unittest.mock import patch
 import yaml
 from warm_python import ran, started
 
-from langgraft.benchmarks.harness import models
+from langgraft.benchmarks.harness import models, replies
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 
 CALL_SECONDS: Final = 10.0
@@ -120,7 +120,7 @@ async def clients_closed() -> AsyncIterator[None]:
     They are cached: thrown out and collected with an open connection, they would fail whatever test runs then.
     """
     made: list[Mapping[str, Any]] = []
-    make, here = models.bounded_clients, asyncio.get_running_loop()
+    make, here = replies.bounded_clients, asyncio.get_running_loop()
 
     def noted(*given: Any) -> Mapping[str, Any]:
         found = make(*given)

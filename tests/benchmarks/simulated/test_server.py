@@ -374,7 +374,10 @@ async def test_reply_when_noisy_then_differs_now_and_then_at_temperature_zero_al
     grid = (
         "Your goal: pick up the red ball\nIn front of you in this room, you can see a red ball 1."
     )
-    body = {"messages": [{"role": "user", "content": grid}], "temperature": temperature}
+    body: dict[str, Any] = {
+        "messages": [{"role": "user", "content": grid}],
+        "temperature": temperature,
+    }
     series = []
     for _ in range(2):
         async with serve(SimulatedBabyAI(), noise=noise) as server:
