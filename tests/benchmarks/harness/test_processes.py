@@ -143,15 +143,16 @@ async def test_calls_of_two_processes_are_as_many_as_allowed_also_once_one_died(
     """
     path = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1, test_items=2)
     prepared = prepare(*read_plan(path))
-    seen, begun = list[int](), asyncio.Event()
+    seen, begun, killed = list[int](), asyncio.Event(), 0
 
     def slow(call: int) -> Fault:
         seen.append(server.under_way)
         if call == 10:
             begun.set()
-        # Later ones wait for a second one beside them, until there was one.
-        waits = call >= 30 and 2 not in seen[30:]
-        return Fault(FaultKind.SLOW_FIRST_BYTE, seconds=2.0 if waits else 0.05)
+        # There is time to kill one of them; and later on a call waits for one beside it, until two were seen.
+        later = call - killed >= 20 and 2 not in seen[killed + 20 :]
+        waits = later if killed else call >= 10
+        return Fault(FaultKind.SLOW_FIRST_BYTE, seconds=1.0 if waits else 0.05)
 
     async with serve(learners(prepared), faults=slow) as server:
         words = ("run", path, "--out", tmp_path / "out", "--base-url", server.base_url)
@@ -159,10 +160,11 @@ async def test_calls_of_two_processes_are_as_many_as_allowed_also_once_one_died(
         with await asyncio.to_thread(started, *words, *more) as running:
             await begun.wait()
             os.kill(helpers(tmp_path / "out")[0], signal.SIGKILL)
+            killed = len(seen)
             ended = await asyncio.to_thread(running.ended)
         assert ended.returncode == 0, ended.stderr
     # In between, what the dead one had asked is answered.
-    assert max(seen[:10]) <= max(seen[30:]) == 2
+    assert max(seen[:killed]) <= max(seen[killed + 20 :]) == 2
     assert verify_directory(tmp_path / "out") == []
 
 
