@@ -4,19 +4,23 @@ Two processes, as a user has them; afterwards the server's call log is held agai
 directory's events tell of each request that was sent.
 """
 
+import asyncio
 import contextlib
 import json
+import socket
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import yaml
 from warm_python import ran, started
 
+from langgraft.benchmarks.harness import models, replies
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 
 CALL_SECONDS: Final = 10.0
@@ -98,6 +102,39 @@ def write_plan(path: Path, *, runs: int, items: int, **more: object) -> Path:
     }
     path.write_text(yaml.safe_dump(plan))
     return path
+
+
+@contextlib.contextmanager
+def kept_port() -> Iterator[int]:
+    """Yield a port that nobody listens on, and that nobody else gets: whoever is told may serve there."""
+    with socket.socket() as keeper:
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        keeper.bind(("127.0.0.1", 0))
+        yield keeper.getsockname()[1]
+
+
+@contextlib.asynccontextmanager
+async def clients_closed() -> AsyncIterator[None]:
+    """Close what clients of models that were made in the block keep open, where their event loop still runs.
+
+    They are cached: thrown out and collected with an open connection, they would fail whatever test runs then.
+    """
+    made: list[Mapping[str, Any]] = []
+    make, here = replies.bounded_clients, asyncio.get_running_loop()
+
+    def noted(*given: Any) -> Mapping[str, Any]:
+        found = make(*given)
+        (made if given[-1] is here else _OF_OTHER_LOOPS).append(found)
+        return found
+
+    with patch.object(models, "bounded_clients", noted):
+        yield
+    for each in made:
+        await each["http_async_client"].aclose()
+
+
+_OF_OTHER_LOOPS: Final[list[Mapping[str, Any]]] = []
+"""Clients that cannot be closed any more: they are never collected."""
 
 
 @contextlib.contextmanager

@@ -1,18 +1,18 @@
 """The continual study with a model behind a socket: the same items, whatever the network does."""
 
 import asyncio
-import gc
 import json
 import re
 import shutil
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from langchain_core.language_models import BaseChatModel
+from storms import clients_closed, kept_port
 from warm_python import Ended, ran, started
 
 from langgraft._core.errors import InputError, PlanError
@@ -20,7 +20,12 @@ from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.exchange import Timing
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import RESPONSES, make_model
-from langgraft.benchmarks.harness.progress import PlanOutcome
+from langgraft.benchmarks.harness.progress import (
+    NoProgress,
+    PlanOutcome,
+    Progress,
+    ProgressEvent,
+)
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.benchmarks.simulated.babyai import SimulatedBabyAI
@@ -75,13 +80,18 @@ class FakeTime:
 @pytest.fixture(autouse=True)
 async def _clients_closed() -> AsyncIterator[None]:
     """Let clients of a test go within its own event loop."""
-    yield
-    gc.collect()
+    async with clients_closed():
+        yield
 
 
-def port_of(server: ModelServer) -> int:
-    """Return the port a server listens on."""
-    return int(server.base_url.rpartition(":")[2].removesuffix("/v1"))
+class Noting(NoProgress):
+    """Notes whether an item was committed."""
+
+    committed = False
+
+    def report(self, event: ProgressEvent) -> None:
+        """Note it."""
+        self.committed |= event.kind == "item"
 
 
 async def command(plan: Path, out: Path, base_url: str, *more: str) -> Ended:
@@ -94,7 +104,9 @@ def logs(out: Path) -> dict[Path, bytes]:
     return {path.relative_to(out): path.read_bytes() for path in out.rglob("items.jsonl")}
 
 
-async def attempt(plan: Path, out: Path, base_url: str, clock: FakeTime) -> PlanOutcome:
+async def attempt(
+    plan: Path, out: Path, base_url: str, clock: FakeTime, progress: Progress | None = None
+) -> PlanOutcome:
     """Run the plan as the command line does, on a clock that does not wait."""
     prepared = choose(str(plan), model=MODEL, base_url=base_url, limit=None)
     with ResponseCache(out.parent / f"{out.name}.sqlite") as responses:
@@ -106,7 +118,14 @@ async def attempt(plan: Path, out: Path, base_url: str, clock: FakeTime) -> Plan
             responses=responses,
             timing=clock.timing,
         )
-        return await run_plan(prepared, out, model_for=lambda _plan, _run: model)
+        return await run_plan(prepared, out, model_for=lambda _plan, _run: model, progress=progress)
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Return a port for a server that goes down and comes back."""
+    with kept_port() as number:
+        yield number
 
 
 @pytest.fixture(scope="module")
@@ -255,13 +274,14 @@ async def test_items_when_calls_fail_now_and_then_are_the_same(
 
 
 async def test_run_when_the_server_goes_down_then_is_incomplete_until_it_is_back(
-    plan: Path, expected: dict[Path, bytes], tmp_path: Path
+    plan: Path, expected: dict[Path, bytes], tmp_path: Path, port: int
 ) -> None:
     """What is committed stays; with the server back at its place the rest gets the same bytes."""
-    out, learner = tmp_path / "run", SimulatedBabyAI(seed=SEED)
-    async with serve(learner, faults=lambda call: RESET if call >= 30 else None) as server:
-        url, port = server.base_url, port_of(server)
-        failing_outcome = await attempt(plan, out, url, FakeTime())
+    out, learner, told = tmp_path / "run", SimulatedBabyAI(seed=SEED), Noting()
+    breaks: FaultPlan = lambda _: RESET if told.committed else None  # noqa: E731
+    async with serve(learner, port=port, faults=breaks) as server:
+        url = server.base_url
+        failing_outcome = await attempt(plan, out, url, FakeTime(), told)
     half = PlanLog(out).n_done
     assert failing_outcome.exit_code == 1
     assert 0 < half < PlanLog(out).n_planned
@@ -283,15 +303,15 @@ async def test_run_when_the_server_goes_down_then_is_incomplete_until_it_is_back
 
 
 async def test_run_when_the_key_is_refused_then_raises_and_loses_nothing(
-    plan: Path, expected: dict[Path, bytes], tmp_path: Path
+    plan: Path, expected: dict[Path, bytes], tmp_path: Path, port: int
 ) -> None:
     """A permanent failure is the user's to mend: what to check, and the rest goes on from there."""
-    out, learner = tmp_path / "run", SimulatedBabyAI(seed=SEED)
-    refusing: FaultPlan = lambda call: failing(401) if call >= 30 else None  # noqa: E731
-    async with serve(learner, faults=refusing) as server:
-        url, port = server.base_url, port_of(server)
+    out, learner, told = tmp_path / "run", SimulatedBabyAI(seed=SEED), Noting()
+    refusing: FaultPlan = lambda _: failing(401) if told.committed else None  # noqa: E731
+    async with serve(learner, port=port, faults=refusing) as server:
+        url = server.base_url
         with pytest.raises(InputError, match=r"refuses the request.*check the API key") as refused:
-            await attempt(plan, out, url, FakeTime())
+            await attempt(plan, out, url, FakeTime(), told)
     assert "in run '" in " ".join([str(refused.value), *getattr(refused.value, "__notes__", ())])
     assert 0 < PlanLog(out).n_done < PlanLog(out).n_planned
 

@@ -97,7 +97,8 @@ def test_caps_and_replies_when_nodes_share_no_file_are_one(
 
     Nor is it where the plan was begun, and is gone on with, by the command alone.
     """
-    plan = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1)
+    # A call that is slow because the machine is would be made again.
+    plan = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1, call_seconds=600.0)
     calls, out = tmp_path / "calls.jsonl", tmp_path / "out"
     with storms.served(plan, "--call-log", calls) as url:
 

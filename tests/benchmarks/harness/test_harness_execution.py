@@ -315,18 +315,27 @@ async def test_stop_when_items_take_too_long_then_they_are_dropped(tmp_path: Pat
     early = await run_chain(tmp_path, chain_plan(pause=600), stop=stop)
     assert set(statuses(early.runs).values()) == {"waiting", "blocked"}
 
-    class Stopper(NoProgress):
+    class Stopping(ChainStudy):
         @override
-        def report(self, event: ProgressEvent) -> None:
-            if event.kind == "run":
-                asyncio.get_running_loop().call_later(0.05, stop.set)
+        def open(self, *args: object, **kwargs: object) -> ChainSession:
+            session = super().open(*args, **kwargs)  # type: ignore[arg-type]
+            assert isinstance(session, ChainSession)
+            run_item = session.run_item
+
+            async def stopped(index: int, item_id: str) -> ItemOutcome:
+                stop.set()
+                return await run_item(index, item_id)
+
+            session.run_item = stopped  # type: ignore[method-assign]
+            return session
 
     stop.clear()
+    # One at a time: no other run is still being opened as the plan ends.
     late = await run_chain(
-        tmp_path, chain_plan(pause=600), stop=stop, progress=Stopper(), grace=0.1
+        tmp_path, chain_plan(pause=600), Stopping(), stop=stop, concurrency=1, grace=0.1
     )
     assert late.interrupted
-    assert "interrupted" in statuses(late.runs).values()
+    assert statuses(late.runs)["0/first"] == "interrupted"
     assert PlanLog(tmp_path).results("0/first") == []
     assert verify_directory(tmp_path) == []
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chain_study import chain_plan, log_bytes, run_chain
+from chain_study import log_bytes, run_chain
 from storms import served, write_plan
 from warm_python import Warm, started_script
 from warm_python import started as command
@@ -24,19 +24,20 @@ from langgraft.benchmarks.harness.verify import verify_directory
 
 pytestmark = pytest.mark.kill  # processes that are stopped
 
-PAUSE = 0.05
+LONG = 600.0
+"""Seconds that items take which are still under way when something is done to their process."""
 SUPPORT = Path(__file__).parents[2] / "support"
 
 
-def start(out: Path, pause: float, manner: str = "polite", largest: int = 0) -> Warm:
-    """Start a plan as a process."""
-    return started_script(SUPPORT / "chain_process.py", out, pause, manner, largest)
+def start(out: Path, seconds: float, manner: str = "polite", largest: int = 0) -> Warm:
+    """Start a plan as a process, in which an item takes so many seconds."""
+    return started_script(SUPPORT / "chain_process.py", out, seconds, manner, largest)
 
 
 @contextmanager
-def started(out: Path, pause: float, manner: str = "polite", until: str = "run") -> Iterator[Warm]:
-    """A process that has told of an event of the kind `until`."""
-    with start(out, pause, manner) as process:
+def started(out: Path, manner: str = "polite", until: str = "run") -> Iterator[Warm]:
+    """A process that has told of an event of the kind `until`, and is far from its end."""
+    with start(out, 0 if manner == "deaf" else LONG, manner) as process:
         try:
             for line in process.stdout:
                 if json.loads(line)["event"] == until:
@@ -48,7 +49,7 @@ def started(out: Path, pause: float, manner: str = "polite", until: str = "run")
 
 def finish(out: Path) -> dict[str, bytes]:
     """Run the plan to its end and return its logs."""
-    assert asyncio.run(run_chain(out, chain_plan(pause=PAUSE))).complete
+    assert asyncio.run(run_chain(out)).complete
     return log_bytes(out)
 
 
@@ -56,7 +57,7 @@ def test_process_when_interrupted_then_exits_with_130_and_resumes(tmp_path: Path
     """Ctrl-C ends a plan with exit code 130, in order, and the rest is done later."""
     whole = finish(tmp_path / "whole")
     out = tmp_path / "interrupted"
-    with started(out, PAUSE, until="item") as process:
+    with started(out, until="item") as process:
         process.send_signal(signal.SIGINT)
         assert process.ended().returncode == 130
     log = PlanLog(out)
@@ -70,7 +71,7 @@ def test_processes_when_all_are_interrupted_then_only_the_first_says_so(
     tmp_path: Path, until: str
 ) -> None:
     """A terminal sends Ctrl-C to all processes of a plan, also to those that are still loading."""
-    words = ("run", "demo", "--limit", "3", "--json", "--processes", "2", "--out", tmp_path)
+    words = ("run", "demo", "--limit", "12", "--json", "--processes", "2", "--out", tmp_path)
     with command(*words, apart=True, cold=until == "plan") as process:
         assert any(json.loads(line)["event"] == until for line in process.stdout)
         os.killpg(process.pid, signal.SIGINT)
@@ -82,7 +83,7 @@ def test_processes_when_all_are_interrupted_then_only_the_first_says_so(
 
 def test_process_when_interrupted_twice_then_ends_at_once(tmp_path: Path) -> None:
     """A second Ctrl-C ends the process even while an item keeps it busy."""
-    with started(tmp_path / "out", PAUSE, "deaf", until="deaf") as process:
+    with started(tmp_path / "out", "deaf", until="deaf") as process:
         while process.poll() is None:  # signals sent in one moment arrive as one
             process.send_signal(signal.SIGINT)
             try:
@@ -95,8 +96,8 @@ def test_process_when_interrupted_twice_then_ends_at_once(tmp_path: Path) -> Non
 def test_second_process_when_directory_is_in_use_then_refused(tmp_path: Path) -> None:
     """While one process runs a plan, another one is told so and changes nothing."""
     out = tmp_path / "out"
-    with started(out, PAUSE), pytest.raises(RunDirectoryError, match="another process"):
-        asyncio.run(run_chain(out, chain_plan(pause=PAUSE)))
+    with started(out), pytest.raises(RunDirectoryError, match="another process"):
+        asyncio.run(run_chain(out))
     assert finish(out) == finish(tmp_path / "whole")
 
 
@@ -105,7 +106,7 @@ def test_process_when_a_file_cannot_grow_then_one_line_names_it_and_resuming_wor
 ) -> None:
     """A write the system refuses half-way is taken back, named in one line, and made good."""
     out = tmp_path / "out"
-    with start(out, PAUSE, largest=3_200) as process:
+    with start(out, 0, largest=3_200) as process:
         _, said = process.communicate()
     assert process.returncode == 2
     assert "File too large" in said
@@ -140,7 +141,8 @@ def disks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         tmp_path_factory.mktemp("disks"),
         tmp_path_factory.mktemp("served") / "calls.jsonl",
     )
-    plan = write_plan(calls.with_name("plan.yaml"), runs=1, items=1)
+    # A call that is slow because the machine is would be made again.
+    plan = write_plan(calls.with_name("plan.yaml"), runs=1, items=1, call_seconds=600.0)
     with served(plan, "--call-log", calls) as url:
         done = subprocess.run(
             [*apart, sys.executable, script, base, plan, url, calls, *BROKEN],

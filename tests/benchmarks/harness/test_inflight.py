@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -322,11 +323,15 @@ class ModelServer:
         self._all_there = asyncio.Event()
         self.few = asyncio.Event()
         """Set once all connections but one were closed."""
+        self.none = asyncio.Event()
+        """Set while there is none."""
+        self.none.set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer on one connection until it is closed."""
         self.connections += 1
         self.open += 1
+        self.none.clear()
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
@@ -342,6 +347,8 @@ class ModelServer:
             self.open -= 1
             if self.open <= 1:
                 self.few.set()
+            if not self.open:
+                self.none.set()
             writer.close()
 
     async def _until_all_are_there(self) -> None:
@@ -369,12 +376,25 @@ async def listening(server: ModelServer) -> AsyncIterator[ModelServer]:
     async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
         server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
         yield server
+        await server.none.wait()
 
 
-def model_at(url: str) -> MeteredChatModel:
-    """Reach a server as a plan does, and ask once."""
+@asynccontextmanager
+async def model_at(url: str) -> AsyncIterator[MeteredChatModel]:
+    """Reach a server as a plan does, and ask once; close the connections, which nobody else would."""
     once = RetryPolicy(total_seconds=0.0)
-    return make_model("openai:m", base_url=url, api_key="none", retry=once)
+    model = make_model("openai:m", base_url=url, api_key="none", retry=once)
+    yield model
+    inner: Any = model.inner
+    await inner.root_async_client.close()
+
+
+@pytest.fixture
+def _kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep connections however long the machine takes from one call to the next."""
+    library = replies._library_of(openai.DefaultAsyncHttpxClient)
+    monkeypatch.setattr(library, "Limits", partial(library.Limits, keepalive_expiry=None))
+    monkeypatch.setattr(replies, "_IDLE_SECONDS", 3600.0)
 
 
 async def ask_at_once(model: MeteredChatModel, calls: int) -> None:
@@ -382,19 +402,22 @@ async def ask_at_once(model: MeteredChatModel, calls: int) -> None:
     await asyncio.gather(*(model.ainvoke(f"hi {number}") for number in range(calls)))
 
 
+@pytest.mark.usefixtures("_kept")
 async def test_connections_when_many_calls_go_on_then_are_kept_and_used_again() -> None:
     """Forty calls at once take forty connections, and the next forty the same ones."""
-    async with listening(ModelServer(ANSWER, together=40)) as server:
-        model = model_at(server.url)
+    async with (
+        listening(ModelServer(ANSWER, together=40)) as server,
+        model_at(server.url) as model,
+    ):
         for _ in range(3):
             await ask_at_once(model, 40)
         assert (len(server.asked), server.connections) == (120, 40)
 
 
+@pytest.mark.usefixtures("_kept")
 async def test_connections_when_calls_follow_one_another_then_one_is_enough() -> None:
     """However many were answered, and however many replies were refused."""
-    async with listening(ModelServer(ANSWER)) as server:
-        model = model_at(server.url)
+    async with listening(ModelServer(ANSWER)) as server, model_at(server.url) as model:
         for _ in range(20):
             await model.ainvoke("hi")
         server.said = {"error": {"message": "overloaded", "code": 503}}
@@ -409,13 +432,15 @@ async def test_connections_when_fewer_are_needed_for_a_while_then_the_others_are
 ) -> None:
     """A burst does not hold a server's connections for ever."""
     monkeypatch.setattr(replies, "_IDLE_SECONDS", 0.01)
-    async with listening(ModelServer(ANSWER, together=40)) as server:
-        model = model_at(server.url)
+    async with (
+        listening(ModelServer(ANSWER, together=40)) as server,
+        model_at(server.url) as model,
+    ):
         await ask_at_once(model, 40)
         await asyncio.sleep(0.02)
         server.together = 1
         await model.ainvoke("hi")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(300):
             await server.few.wait()
 
 
@@ -427,5 +452,6 @@ async def test_connections_when_the_environment_names_a_proxy_then_go_there(
         for name in ("NO_PROXY", "no_proxy", "HTTP_PROXY"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
-        await model_at("http://models.invalid/v1").ainvoke("hi")
+        async with model_at("http://models.invalid/v1") as model:
+            await model.ainvoke("hi")
         assert server.asked == [b"POST http://models.invalid/v1/chat/completions HTTP/1.1"]

@@ -25,6 +25,7 @@ from langgraft._core.errors import (
 )
 from langgraft.benchmarks.harness import directory, processes, schedule
 from langgraft.benchmarks.harness.directory import hold_directory, hold_shard
+from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.processes import Message, Work, Worker
 from langgraft.benchmarks.harness.progress import NoProgress, ProgressEvent
@@ -88,7 +89,9 @@ class Killing(NoProgress):
         if event.kind == "item":
             self._items += 1
             if self._items in self._after:
-                self.killed.append(helpers(self._out)[0])
+                # The one killed before may take a while to be gone.
+                living = (each for each in helpers(self._out) if each not in self.killed)
+                self.killed.append(next(living))
                 os.kill(self.killed[-1], signal.SIGKILL)
 
 
@@ -124,8 +127,9 @@ async def test_process_when_killed_then_its_runs_go_on_in_another(tmp_path: Path
     outcome = await run_chain(tmp_path / "two", plan, processes=2, progress=told)
     assert len(set(told.killed)) == 2
     assert outcome.complete
-    # Where something was still on its way to it, the system says so.
-    assert [note.split(": ")[0][-5:] for note in told.notes] == [" died", " died"]
+    # Where something was still on its way to it, the system says so; and one may be long in dying.
+    deaths = [note for note in told.notes if "out of reach" not in note]
+    assert [note.split(": ")[0][-5:] for note in deaths] == [" died", " died"]
     await run_chain(tmp_path / "one", plan)
     assert log_bytes(tmp_path / "one") == log_bytes(tmp_path / "two")
 
@@ -139,13 +143,16 @@ async def test_calls_of_two_processes_are_as_many_as_allowed_also_once_one_died(
     """
     path = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1, test_items=2)
     prepared = prepare(*read_plan(path))
-    seen, begun = list[int](), asyncio.Event()
+    seen, begun, killed = list[int](), asyncio.Event(), 0
 
     def slow(call: int) -> Fault:
         seen.append(server.under_way)
         if call == 10:
             begun.set()
-        return Fault(FaultKind.SLOW_FIRST_BYTE, seconds=0.05)
+        # There is time to kill one of them; and later on a call waits for one beside it, until two were seen.
+        later = call - killed >= 20 and 2 not in seen[killed + 20 :]
+        waits = later if killed else call >= 10
+        return Fault(FaultKind.SLOW_FIRST_BYTE, seconds=1.0 if waits else 0.05)
 
     async with serve(learners(prepared), faults=slow) as server:
         words = ("run", path, "--out", tmp_path / "out", "--base-url", server.base_url)
@@ -153,10 +160,11 @@ async def test_calls_of_two_processes_are_as_many_as_allowed_also_once_one_died(
         with await asyncio.to_thread(started, *words, *more) as running:
             await begun.wait()
             os.kill(helpers(tmp_path / "out")[0], signal.SIGKILL)
+            killed = len(seen)
             ended = await asyncio.to_thread(running.ended)
         assert ended.returncode == 0, ended.stderr
     # In between, what the dead one had asked is answered.
-    assert max(seen[:10]) <= max(seen[30:]) == 2
+    assert max(seen[:killed]) <= max(seen[killed + 20 :]) == 2
     assert verify_directory(tmp_path / "out") == []
 
 
@@ -237,6 +245,8 @@ class Mute(NoProgress):
     def __init__(self) -> None:
         self.note: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.mute: SpawnProcess | None = None
+        self.run = ""
+        """One that it works on."""
 
     def report(self, event: ProgressEvent) -> None:
         """Keep what is noted first."""
@@ -251,7 +261,9 @@ class Mute(NoProgress):
 
             def muted() -> Sequence[Message]:
                 messages = receive()
-                if any(isinstance(told, ProgressEvent) for _, told in messages):
+                events = [told for _, told in messages if isinstance(told, ProgressEvent)]
+                if events:
+                    self.run = events[0].run
                     raise EOFError
                 return messages
 
@@ -270,19 +282,16 @@ async def test_process_when_out_of_reach_then_its_runs_wait_until_it_has_ended(
         run_chain(out, plan, processes=2, start=told.start, progress=told)
     )
     assert await told.note == "process 0 is out of reach and still works: waiting for its end"
-    before = _committed(out)
-    while _committed(out) == before:
+    log = run_folder(out, PlanLog(out).graph[told.run]) / "items.jsonl"
+    while len(log.read_bytes().splitlines()) < plan.items:
         assert not running.done()
         await asyncio.sleep(0.05)
+    assert not running.done()
     assert told.mute is not None
     told.mute.kill()
     assert (await running).complete
     await run_chain(tmp_path / "one", plan)
     assert log_bytes(out) == log_bytes(tmp_path / "one")
-
-
-def _committed(out: Path) -> int:
-    return sum(len(log.read_bytes().splitlines()) for log in out.rglob("items.jsonl"))
 
 
 @pytest.mark.usefixtures("forked")
@@ -308,14 +317,15 @@ from pathlib import Path
 from chain_study import chain_plan, run_chain
 
 if __name__ == "__main__":
-    asyncio.run(run_chain(Path(sys.argv[1]), chain_plan(streams=4, pause=0.5), processes=2))
+    asyncio.run(run_chain(Path(sys.argv[1]), chain_plan(streams=4, pause=600), processes=2))
 """
 
 
 def test_directory_when_its_holder_is_killed_is_free_once_the_others_are_gone(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody writes into a run that another process has taken over."""
+    monkeypatch.setattr(directory, "_ORPHAN_SECONDS", 300.0)
     script, out = tmp_path / "script.py", tmp_path / "out"
     script.write_text(SCRIPT, "utf-8")
     support = Path(__file__).parents[2] / "support"
@@ -327,7 +337,7 @@ def test_directory_when_its_holder_is_killed_is_free_once_the_others_are_gone(
         orphans = helpers(out)
         os.kill(orphans[0], signal.SIGSTOP)  # one that does not notice for a while
         process.kill()
-    prepared = prepare(ChainStudy(), chain_plan(streams=4, pause=0.5))
+    prepared = prepare(ChainStudy(), chain_plan(streams=4, pause=600))
     threading.Timer(1.0, os.kill, (orphans[0], signal.SIGCONT)).start()
     with hold_directory(out, prepared):
         assert not any(_command(each) for each in orphans)

@@ -35,7 +35,7 @@ from langgraft.benchmarks.simulated.faults import (
 from langgraft.benchmarks.simulated.server import ModelServer, serve
 from langgraft.memory.embedders.named import HashingEmbeddings
 
-TWICE = RetryPolicy(first_seconds=0.01, total_seconds=30.0)
+TWICE = RetryPolicy(first_seconds=0.01, total_seconds=300.0)
 LOOK = {
     "type": "function",
     "function": {"name": "look", "parameters": {"type": "object", "properties": {}}},
@@ -64,15 +64,18 @@ class Looker(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-async def post(server: ModelServer, **body: Any) -> tuple[int, dict[str, str], str]:
-    """Send a request and return status, headers and body."""
+async def post(
+    server: ModelServer, *, leaves: bool = False, **body: Any
+) -> tuple[int, dict[str, str], str]:
+    """Send a request and return status, headers and body; or leave once the body has begun."""
     request = {"model": "any", "messages": [{"role": "user", "content": "hi there"}], **body}
     async with (
         aiohttp.ClientSession() as session,
         session.post(f"{server.base_url}/chat/completions", json=request) as response,
     ):
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return response.status, headers, await response.text()
+        text = (await response.content.readany()).decode() if leaves else await response.text()
+        return response.status, headers, text
 
 
 async def ask(server: ModelServer, path: str, body: dict[str, Any]) -> Any:
@@ -226,8 +229,15 @@ async def test_fault_when_the_body_stalls_then_it_begins_and_never_ends(*, strea
 
 async def test_fault_when_the_first_byte_is_slow_then_the_reply_still_comes() -> None:
     """Slowness alone spoils nothing, and calls under way at once are counted."""
+    all_there = asyncio.Barrier(3)
+
+    class Meeting(Looker):
+        async def _agenerate(self, messages: list[BaseMessage], *args: Any, **how: Any) -> Any:
+            await all_there.wait()
+            return self._generate(messages, *args, **how)
+
     slow = Fault(FaultKind.SLOW_FIRST_BYTE, seconds=0.05)
-    async with serve(Looker(), faults=[slow, slow, slow]) as server:
+    async with serve(Meeting(), faults=[slow, slow, slow]) as server, asyncio.timeout(300):
         replies = await asyncio.gather(*(post(server) for _ in range(3)))
     assert [status for status, _, _ in replies] == [200, 200, 200]
     assert server.most_at_once == 3
@@ -261,11 +271,12 @@ async def test_calls_when_logged_then_each_has_a_line_of_how_it_was_answered(
     faults = [None, failing(503), Fault(FaultKind.STALL), Fault(FaultKind.RESET, name="gone")]
     async with serve(Looker(), faults=faults, call_log=log) as server:
         for number in range(4):
-            with contextlib.suppress(TimeoutError, aiohttp.ClientError):
-                await asyncio.wait_for(post(server, seed=number // 2), 0.5)
+            with contextlib.suppress(aiohttp.ClientError):
+                await post(server, seed=number // 2, leaves=number == 2)
         assert server.calls == []
         assert server.count == 4
     lines = [json.loads(line) for line in log.read_text().splitlines()]
+    lines.sort(key=lambda line: line["call"])  # each is written as its call has ended
     assert [(line["call"], line["fault"], line["status"], line["whole"]) for line in lines] == [
         (0, None, 200, True),
         (1, "status", 503, True),
@@ -363,7 +374,10 @@ async def test_reply_when_noisy_then_differs_now_and_then_at_temperature_zero_al
     grid = (
         "Your goal: pick up the red ball\nIn front of you in this room, you can see a red ball 1."
     )
-    body = {"messages": [{"role": "user", "content": grid}], "temperature": temperature}
+    body: dict[str, Any] = {
+        "messages": [{"role": "user", "content": grid}],
+        "temperature": temperature,
+    }
     series = []
     for _ in range(2):
         async with serve(SimulatedBabyAI(), noise=noise) as server:
