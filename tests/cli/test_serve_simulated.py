@@ -104,7 +104,7 @@ def test_plan_when_every_fifth_call_fails_loses_nothing_and_accounts_for_every_c
     tmp_path: Path,
 ) -> None:
     """The same bytes as in calm; server and run directory tell the same of each request."""
-    plan = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1, call_seconds=20)
+    plan = storms.write_plan(tmp_path / "plan.yaml", runs=1, items=1, call_seconds=10)
     calm = storms.weathered(tmp_path / "calm", plan, None)
     script = storms.write_script(tmp_path / "faults.json", (*storms.BROKEN, *storms.ODD))
     storm = storms.weathered(tmp_path / "storm", plan, script)
