@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.base import BaseStore
 from postgres_server import HOW_TO_GET_IT, available, running_server
+from warm_python import CONTEXT, begin
 
 from acceptance.app_worker import IN_THREAD, Conversations, Held, Job, saver_path, serve
 from acceptance.figure import Figure, Setting, share
@@ -338,11 +338,10 @@ def _served(storm: Storm, job: Job) -> Conversations:
 
 def _process(job: Job) -> Iterator[Held | None]:
     """Yield what a process tells until it ends."""
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["acceptance.app_worker"])
-    receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=serve, args=(job, sending))
-    process.start()
+    CONTEXT.set_forkserver_preload(["acceptance.app_worker"])
+    receiving, sending = CONTEXT.Pipe(duplex=False)
+    process = CONTEXT.Process(target=serve, args=(job, sending))
+    begin(process)
     sending.close()
     with receiving, suppress(EOFError):
         while True:

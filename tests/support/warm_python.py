@@ -67,6 +67,15 @@ class _Place:
     apart: bool
 
 
+def begin(process: multiprocessing.process.BaseProcess) -> None:
+    """Start a process of `CONTEXT` whose end nobody asks for but who has it.
+
+    Each start asks it of all processes that the module lists. Of two threads that ask at once, one is told 255.
+    """
+    process.start()
+    vars(multiprocessing.process)["_children"].discard(process)
+
+
 class Warm:
     """A process that calls a function of a module; used as a `subprocess.Popen` of texts is.
 
@@ -95,7 +104,7 @@ class Warm:
         self._said = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         said = Connection(os.dup(self._said.fileno()), readable=False)
         self._process = CONTEXT.Process(target=_work, args=(out, said, place, work, arguments))
-        self._process.start()
+        begin(self._process)
         out.close()
         said.close()
         self.stdout: io.TextIOWrapper = os.fdopen(os.dup(printed.fileno()), encoding="utf-8")
