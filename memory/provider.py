@@ -465,7 +465,7 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         trust = self.settings.trust
         if trust is not None:
             sources = yield from rooted(self.namespace, sources)
-        believed = trust is None or trust.level(sources) != "untrusted"
+        believed = trust is None or trust.believes(sources)
         with _refusals_about(f"episode {episode.id!r}"):
             called = _called(Changes, self._learn, episode, count, first)
             learned: Changes = yield from self._viewed(called, episode.sources, reads=False)

@@ -121,6 +121,10 @@ class TrustSettings(Settings):
         ]
         return max(found, key=_LEVELS.index, default="trusted")
 
+    def believes(self, sources: Iterable[str]) -> bool:
+        """Say whether something that follows from these sources is more than untrusted."""
+        return self.level(sources) != "untrusted"
+
     def owners(self, sources: Iterable[str]) -> frozenset[str]:
         """Return the users that something is for alone which follows from these sources; none: for all."""
         users = () if self.across_users else (each for each in sources if kind_of(each) == "user")
@@ -386,7 +390,7 @@ class Trusting(Editable):
     ) -> Program[Sequence[Change]]:
         """Leave out what an episode may not change: what is believed, if it is not; what is for others."""
         trust: TrustSettings = self.settings.trust
-        believed, owners = trust.level(sources) != "untrusted", trust.owners(sources)
+        believed, owners = trust.believes(sources), trust.owners(sources)
         if believed and not owners:
             return changes
         added = {change.item.id for change in changes if isinstance(change, Add)}
@@ -403,7 +407,7 @@ class Trusting(Editable):
         kept = {
             name
             for name, item in held.items()
-            if trust.level(item.sources) != "untrusted"
+            if trust.believes(item.sources)
             and not (believed and owners <= trust.owners(item.sources))
         }
         return [change for change in changes if _names(change) not in kept]

@@ -332,7 +332,7 @@ class FactMemory(MemoryProvider[FactSettings]):
     def _believes(self, sources: Sequence[str]) -> bool:
         """Say whether the present may be told by what follows from sources."""
         trust = self.settings.trust
-        return trust is None or trust.level(sources) != "untrusted"
+        return trust is None or trust.believes(sources)
 
     # Learning -----------------------------------------------------------------------------
 

@@ -183,8 +183,8 @@ async def test_call_when_a_fault_is_transient_then_it_is_asked_again_and_answere
         with metered() as usage:
             reply = await ask(model)
     assert reply.text.startswith("answer")
-    if not silent:  # such a call may end before it arrives, where the machine is busy
-        assert len(server.calls) == 3
+    # A silent call may end before it arrives, where the machine is busy.
+    assert len(server.calls) in ((1, 2, 3) if silent else (3,))
     assert clock.sleeps == [0.5, 1.0]
     assert billed(usage, "attempts", "failures", "waited_seconds") == (3, {reason: 2}, 1.5)
     assert usage.totals()["replies"] == 1
