@@ -3,8 +3,10 @@
     python examples/assistant_with_memory.py   # a conversation, and another one later
     langgraph dev                              # in Studio and over HTTP: the graph `assistant`
 
-Whose memory it is, a run says in its context, `{"user_id": "ada"}`. Banks are in the graph's store: the one that
-`build` is given, or that of the server, which keeps it in `.langgraph_api/` of the folder it is started in.
+On a server, memory belongs to the user that `server_auth.py` authenticated. What a run says of itself is not
+believed there. In a script the caller is the application, which names the user in the run's context. Banks are in
+the graph's store: the one that `build` is given, or that of the server, which keeps it in `.langgraph_api/` of the
+folder it is started in.
 
 The model is simulated: a rule that looks a device up by a tool, unless memory shows what was found before.
 `ASSISTANT_MODEL=openai:gpt-4.1-mini` names a real one, as `init_chat_model` takes it, with its key.
@@ -36,9 +38,16 @@ FAULTS = {
 
 @dataclass
 class User:
-    """What a run says of itself; Studio makes a form of it."""
+    """What the script says of a run."""
 
-    user_id: str = "you"
+    user_id: str = ""
+
+
+def whose(runtime: Any) -> str:
+    """Return whose memory a run uses: the authenticated user's on a server, the named one's in a script."""
+    server = runtime.server_info
+    identity: str = server.user.identity if server is not None else runtime.context.user_id
+    return identity
 
 
 @tool
@@ -72,7 +81,7 @@ def build(**kept: Any) -> Any:
         init_chat_model(name) if name else SimulatedAssistant(),
         [examine],
         system_prompt="You help with the devices of an office.",
-        middleware=[MemoryMiddleware("trajectory", user=lambda runtime: runtime.context.user_id)],
+        middleware=[MemoryMiddleware("trajectory", user=whose)],
         context_schema=User,
         **kept,
     )

@@ -42,6 +42,7 @@ from langgraft.memory.model import Episode, strip_block
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.dialogue import ChatModel, Model
+from langgraft.nodes.identity import memory_of_call
 from langgraft.nodes.memory import Filings
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import reply_text
@@ -144,7 +145,7 @@ def with_memory(
     asked = memory_model(model, "`model` of with_memory")
 
     def of_call(config: RunnableConfig) -> MemoryProvider[Any]:
-        found = memory if isinstance(memory, MemoryProvider) else memory(config)
+        found = memory if isinstance(memory, MemoryProvider) else memory_of_call(memory, config)
         check_argument("what `memory` of with_memory returns", found, MemoryProvider)
         check_recalls(found, asked, "with_memory")
         if remember:

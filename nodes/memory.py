@@ -61,6 +61,7 @@ from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.memory.sources import combined, source
 from langgraft.memory.stores.programs import Namespace
 from langgraft.nodes.dialogue import Node, Update
+from langgraft.nodes.identity import claimed_user
 from langgraft.nodes.reflect import episode_steps
 from langgraft.nodes.state import AgentState
 
@@ -275,7 +276,7 @@ def recall_context(state: AgentState, turn: int | None = None) -> RecallContext:
         draft=state.get("draft", ""),
         verdicts=tuple(Verdict(**verdict) for verdict in state.get("draft_verdicts", ())),
         at=state.get("at", ""),
-        user=state.get("user", ""),
+        user=claimed_user(state.get("user", "")),
     )
 
 
@@ -314,7 +315,7 @@ def episode_of(state: AgentState) -> Episode:
 
 
 def _told(state: AgentState) -> tuple[str, ...]:
-    user, sources = state.get("user"), tuple(state.get("sources", ()))
+    user, sources = claimed_user(state.get("user", "")), tuple(state.get("sources", ()))
     return combined(sources, [source("user", user)]) if user else sources
 
 

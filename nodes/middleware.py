@@ -53,8 +53,10 @@ from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.programs import Namespace
 from langgraft.nodes.dialogue import ChatModel, Node, Update
+from langgraft.nodes.identity import user_of_runtime
 from langgraft.nodes.memory import Filings
 from langgraft.nodes.prompts import prompt as shipped
+from langgraft.nodes.seals import Seals
 from langgraft.nodes.turns import (
     JudgeOutcome,
     Turn,
@@ -94,7 +96,11 @@ Memory: TypeAlias = MemoryProvider[Any] | Banks | type[MemoryProvider[Any]] | st
 
 
 class TurnRecord(TypedDict):
-    """What the state knows of a turn: ids and receipts, never what was recalled."""
+    """What the state knows of a turn: ids and receipts, never what was recalled.
+
+    A client may write the state. A record counts only with its signature (`langgraft.nodes.seals`), and only
+    in runs of its own user.
+    """
 
     turn: str
     """Its name."""
@@ -120,6 +126,8 @@ class TurnRecord(TypedDict):
     """When it began, for memory that keeps facts in time."""
     episode: NotRequired[dict[str, Any]]
     """What is still to be filed: messages may be summarized or deleted before that succeeds."""
+    signature: NotRequired[str]
+    """Shows that this application wrote the record, for this thread."""
 
 
 class _AgentMemoryState(AgentState[Any]):
@@ -227,6 +235,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self._shown: OrderedDict[tuple[Any, str], _Shown] = OrderedDict()
         self._lock = threading.Lock()
         self._filings: Filings[TurnRecord] = Filings()
+        self._seals = Seals()
         self.recall_node = _node("recall", self._begin)
         self.remember_node = _node("remember", self._end)
         if self._banks.example is not None:
@@ -285,7 +294,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self._filings.wait()
         run(self._catch_up(), do)
         if agent is not None:
-            update = run(self._left(agent.get_state(config).values, agent), do)
+            update = run(self._left(agent.get_state(config).values, agent, config), do)
             if update is not None and is_tip(config):
                 agent.update_state(config, update, as_node=self._ends(agent))
 
@@ -295,7 +304,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         await arun(self._catch_up(), ado)
         if agent is not None:
             state = await agent.aget_state(config)
-            update = await arun(self._left(state.values, agent), ado)
+            update = await arun(self._left(state.values, agent, config), ado)
             if update is not None and is_tip(config):
                 await agent.aupdate_state(config, update, as_node=self._ends(agent))
 
@@ -324,14 +333,20 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
     # A turn -------------------------------------------------------------------------------
 
     def _begin(self, state: Mapping[str, Any], runtime: Any) -> Program[Call, Update | None]:
-        messages, held = state.get("messages", []), state.get(TURNS, [])
+        messages = state.get("messages", [])
         turn = last_turn(messages)
         if turn is None:
             return None
         thread, user = thread_of(runtime), self._banks.user(runtime)
+        store = self._banks.store(runtime)
+        if thread:  # without a thread no state outlives this run, nor this process
+            yield from self._seals.load(store)
+        held = self._seals.signed(store, thread, state.get(TURNS, []))
         last = held[-1] if held else None
         parent = last["turn"] if last else ""
         again = last is not None and last["turn"] == turn_id(thread, turn, last["parent"])
+        of_others = [each for each in held if each["user"] != user and not _is_filed(each)]
+        held = [each for each in held if each["user"] == user]
         if last is not None and again and last["user"] == user:
             held = held[:-1]
             record = (
@@ -359,7 +374,25 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         if memory.settings.trust is not None:
             record.setdefault("told", told_before(last, messages))
         shown.later = []
-        return {TURNS: [*left, record]}
+        return self._written(store, thread, [*of_others, *left, record])
+
+    def _written(self, store: BaseStore, thread: str, records: Iterable[TurnRecord]) -> Update:
+        return {TURNS: [self._seals.sign(store, thread, record) for record in records]}
+
+    def _current(
+        self, state: Mapping[str, Any], runtime: Any
+    ) -> Program[Call, tuple[list[TurnRecord], TurnRecord | None]]:
+        """Return the records of a thread that this application wrote, and the turn of the run's user among them."""
+        told = state.get(TURNS, [])
+        if not told:
+            return [], None
+        thread, store = thread_of(runtime), self._banks.store(runtime)
+        held = self._seals.signed(store, thread, told)
+        if thread and len(held) < len(told):  # another process may have signed
+            yield from self._seals.load(store)
+            held = self._seals.signed(store, thread, told)
+        mine = bool(held) and held[-1]["user"] == self._banks.user(runtime)
+        return held, held[-1] if mine else None
 
     def _recall(
         self,
@@ -393,10 +426,9 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self, state: Mapping[str, Any], messages: list[AnyMessage], runtime: Any
     ) -> Program[Call, list[AnyMessage]]:
         """Return messages with what was recalled behind the question."""
-        held = cast("list[TurnRecord]", state.get(TURNS, []))
-        if not held:
+        _, record = yield from self._current(state, runtime)
+        if record is None:
             return messages
-        record = held[-1]
         turn = turn_of(state["messages"], record["asked"], record["task"])
         memory = self._banks.of(record["user"], runtime)
         shown = self._shown.get((memory.namespace, record["turn"]))
@@ -422,10 +454,11 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         return memory.asks_again(record["task"], now, shown.context)
 
     def _end(self, state: Mapping[str, Any], runtime: Any) -> Program[Call, Update | None]:
-        held: list[TurnRecord] = state.get(TURNS, [])
-        if not held:
+        held, record = yield from self._current(state, runtime)
+        if record is None:
             return None
-        *earlier, record = held
+        earlier = held[:-1]
+        store, thread = self._banks.store(runtime), thread_of(runtime)
         memory = self._banks.of(record["user"], runtime)
         with self._lock:
             shown = self._shown.pop((memory.namespace, record["turn"]), None)
@@ -437,7 +470,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             before = filter(None, (record.pop("filed", None), pending))
             record["replaces"] = [*record.get("replaces", ()), *before]
         if self._remember == "no":
-            return {TURNS: [record]}
+            return self._written(store, thread, [record])
         result = yield from ending(
             self._outcome, state, "`outcome` of MemoryMiddleware", self._fault
         )
@@ -455,9 +488,9 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
                 missed = partial(self._not_filed, memory, record)
                 place = memory.namespace, episode.id
                 yield Call(self._filings.start, self._filings.astart, place, filing, missed)
-            return {TURNS: [*earlier, record]}
+            return self._written(store, thread, [*earlier, record])
         record = yield from self._filed(memory, record, state["messages"])
-        return {TURNS: [*earlier, record]}
+        return self._written(store, thread, [*earlier, record])
 
     # Filing -------------------------------------------------------------------------------
 
@@ -476,14 +509,22 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
                 return [*(self._kept(each, messages) for each in waiting), after]
         return []
 
-    def _left(self, values: Mapping[str, Any], agent: Any) -> Program[Call, dict[str, Any] | None]:
+    def _left(
+        self, values: Mapping[str, Any], agent: Any, config: Any
+    ) -> Program[Call, dict[str, Any] | None]:
         """File what a thread has left; its last turn stays on record, as the next one's parent."""
-        held = cast("list[TurnRecord]", values.get(TURNS, []))
-        if self._remember == "no" or all(_is_filed(record) for record in held):
+        told = values.get(TURNS, [])
+        if self._remember == "no" or not told:
+            return None
+        thread = str((config or {}).get("configurable", {}).get("thread_id", ""))
+        store = self._banks.store(agent)
+        yield from self._seals.load(store)
+        held: list[TurnRecord] = self._seals.signed(store, thread, told)
+        if all(_is_filed(record) for record in held):
             return None
         left = yield from self._file_left(held[:-1], values["messages"], agent)
         last = yield from self._settled(held[-1], values["messages"], agent)
-        return {TURNS: [*left, last]}
+        return self._written(store, thread, [*left, last])
 
     def _settled(
         self, record: TurnRecord, messages: Sequence[AnyMessage], runtime: Any
@@ -649,7 +690,7 @@ class _Opened:
     def user(self, runtime: Any) -> str | int | None:
         """Say whose turn it is."""
         try:
-            return None if self._user is None else self._user(runtime)
+            return None if self._user is None else user_of_runtime(self._user, runtime)
         except (AttributeError, TypeError) as error:
             if getattr(runtime, "context", None) is not None:
                 raise  # the application's own
@@ -667,6 +708,14 @@ class _Opened:
         if isinstance(held, Banks):
             return held[cast("str | int", user)]
         return held
+
+    def store(self, runtime: Any) -> BaseStore:
+        """Return the store that holds the banks.
+
+        Raises:
+            SettingsError: There is none.
+        """
+        return (self._given or self._in_store(runtime)).store
 
     def _in_store(self, runtime: Any) -> Banks | MemoryProvider[Any]:
         opened = self._opened

@@ -39,6 +39,7 @@ from langgraft.memory.providers.episode_items import render_lesson
 from langgraft.memory.recall import Budget, Recall, RecallContext, without_markers
 from langgraft.memory.sources import combined, host_of, source
 from langgraft.nodes.dialogue import responding
+from langgraft.nodes.identity import memory_of_call
 from langgraft.nodes.judge import answering_all
 from langgraft.nodes.memory import filed, provided, questions_about
 from langgraft.nodes.replies import encodable
@@ -203,7 +204,7 @@ def _tool(
 def _memory_of(memory: MemoryOf, runtime: Runtime) -> MemoryProvider[Any]:
     if isinstance(memory, MemoryProvider):
         return memory
-    found = memory(runtime)
+    found = memory_of_call(memory, runtime)
     check_argument("what `memory` of memory_tools returns", found, MemoryProvider)
     return found
 

@@ -9,6 +9,7 @@ import pytest
 from dev_server import HOW_TO_GET_IT, PROGRAM, REPOSITORY, clone, dev_server, untracked
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
+from langgraph_sdk.errors import AuthenticationError
 
 from langgraft.benchmarks.simulated import serve
 from langgraft.memory.model import BLOCK_START
@@ -27,28 +28,34 @@ STREAMED: list[Any] = [
 """All that a client can ask for, but for `events`, which show what a model is sent, as traces do."""
 
 
+USERS = ("ada", "bob", "cyd")
+
+
+def client_of(user: str, url: str) -> LangGraphClient:
+    """Return the client that a user is logged in with."""
+    return get_client(url=url, headers={"Authorization": f"Bearer token of {user}"})
+
+
 class Talk:
     """Conversations with the assistant, each turn in a thread of its own."""
 
-    def __init__(self, client: LangGraphClient) -> None:
-        self.client = client
+    def __init__(self, url: str) -> None:
+        self.url = url
         self.said = ""
         """All that was streamed of the latest turn, and what its thread holds."""
 
     async def ask(self, user: str, question: str) -> str:
         """Ask, and return the answer."""
-        thread = (await self.client.threads.create())["thread_id"]
+        async with client_of(user, self.url) as client:
+            return await self._ask(client, question)
+
+    async def _ask(self, client: LangGraphClient, question: str) -> str:
+        thread = (await client.threads.create())["thread_id"]
         asked: Any = {"messages": [{"role": "user", "content": question}]}
-        parts = self.client.runs.stream(
-            thread,
-            "assistant",
-            input=asked,
-            context={"user_id": user},
-            stream_mode=STREAMED,
-        )
+        parts = client.runs.stream(thread, "assistant", input=asked, stream_mode=STREAMED)
         streamed = [(part.event, part.data) async for part in parts]
-        state = await self.client.threads.get_state(thread)
-        history = await self.client.threads.get_history(thread)
+        state = await client.threads.get_state(thread)
+        history = await client.threads.get_history(thread)
         self.said = json.dumps([streamed, state, history])
         assert "error" not in dict(streamed), self.said
         return str(state["values"]["messages"][-1]["content"])  # type: ignore[call-overload]
@@ -71,12 +78,16 @@ async def test_graphs_when_served_run_remember_and_leave_nothing_untracked(tmp_p
     The model alone is shown it, and that of nobody else, also once the server was started anew.
     """
     folder, log = clone(tmp_path / "clone"), tmp_path / "log"
-    with dev_server(folder, log) as url:
-        async with get_client(url=url) as client:
+    tokens = {"ASSISTANT_TOKENS": json.dumps({f"token of {user}": user for user in USERS})}
+    with dev_server(folder, log, **tokens) as url:
+        async with get_client(url=url) as nobody:
+            with pytest.raises(AuthenticationError):
+                await nobody.assistants.search()
+        async with client_of("ada", url) as client:
             served = {each["graph_id"] for each in await client.assistants.search()}
             assert served == set(json.loads((folder / "langgraph.json").read_text())["graphs"])
 
-            talk = Talk(client)
+            talk = Talk(url)
             for user, room in (("ada", "tangerine"), ("bob", "walnut")):
                 answer = await talk.ask(user, f"The wifi is down in the {room} room.")
                 assert answer.startswith("I had a look.")
@@ -88,14 +99,13 @@ async def test_graphs_when_served_run_remember_and_leave_nothing_untracked(tmp_p
             assert played["deltas"]  # type: ignore[call-overload]
 
     async with serve(simulated_assistant()) as model:
-        named = {"ASSISTANT_MODEL": "openai:simulated", "OPENAI_API_KEY": "none"}
+        named = {**tokens, "ASSISTANT_MODEL": "openai:simulated", "OPENAI_API_KEY": "none"}
         named["OPENAI_BASE_URL"] = model.base_url
         with dev_server(folder, log, **named) as url:
-            async with get_client(url=url) as client:
-                talk = Talk(client)
-                await talk.ask("cyd", "The wifi is down.")
-                assert BLOCK_START not in json.dumps([call.request for call in model.calls])
-                answer = await talk.ask("ada", "Again the wifi is down.")
+            talk = Talk(url)
+            await talk.ask("cyd", "The wifi is down.")
+            assert BLOCK_START not in json.dumps([call.request for call in model.calls])
+            answer = await talk.ask("ada", "Again the wifi is down.")
     assert answer.startswith("I remember.")
     prompt = json.dumps(model.calls[-1].request["messages"])
     assert BLOCK_START in prompt

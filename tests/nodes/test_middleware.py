@@ -286,7 +286,7 @@ def test_lessons_are_drawn_by_the_model_given_and_not_streamed() -> None:
 
 
 def test_failed_turn_is_filed_by_the_next_with_outcome_unknown() -> None:
-    """Even where another user has the thread by then: it stays with whom it was of."""
+    """It is filed in a run of its own user only: nobody else's run opens that bank."""
     store, down = InMemoryStore(), [True]
 
     def rule(messages: Sequence[BaseMessage]) -> AIMessage:
@@ -303,13 +303,14 @@ def test_failed_turn_is_filed_by_the_next_with_outcome_unknown() -> None:
     assert filed(store) == []
     down[0] = False
     ask(agent, "what is coffee", user="bob")
-    (left,), (other,) = filed(store), filed(store, "bob")
+    assert filed(store) == []
+    assert [text.splitlines()[-1] for text in filed(store, "bob")] == ["Result: success"]
+    ask(agent, "what is milk")
+    left, other = filed(store)
     assert left.splitlines()[0] == "Task: what is tea"
     assert "Observation: tea is a drink" in left
     assert "Result" not in left
     assert other.splitlines()[-1] == "Result: success"
-    ask(agent, "what is milk")
-    assert len(filed(store)) == 2
 
 
 def test_flush_files_what_a_thread_left_and_once() -> None:

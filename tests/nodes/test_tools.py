@@ -506,7 +506,7 @@ def test_turn_when_the_models_provider_searched_the_web_follows_from_that() -> N
 def test_turn_when_it_began_before_there_were_trust_settings_says_what_it_follows_from() -> None:
     """What was left unfiled is filed by the next turn, under the settings of then."""
     memory, saver = believing(), InMemorySaver()
-    plain = make_provider("trajectory", InMemoryStore(), settings={})
+    plain = make_provider("trajectory", memory.store, settings={}, namespace=("plain",))
     for remembering in (MemoryMiddleware(plain, remember="no"), MemoryMiddleware(memory)):
         agent: Any = create_agent(
             Bound(messages=iter([looking(), AIMessage("so")])),
