@@ -322,9 +322,10 @@ class Replacement(Control):
         reading = bank.read_content(self.namespace)
         content: BankContent = yield from self._viewed(reading, context)
         items = sorted(content.items.values(), key=lambda item: (item.order_index, item.id))
-        if self.settings.same_task == "allow":
-            return items
-        return [item for item in items if item.task_id != context.task_id]
+        left_out = {*context.in_conversation}
+        if self.settings.same_task == "exclude":
+            left_out.add(context.task_id)
+        return [item for item in items if item.task_id not in left_out]
 
     def _instead(self, items: Iterable[MemoryItem], real: Recall) -> Found:
         """Return items as what was found in the place of a real recall; they have no scores."""

@@ -105,6 +105,8 @@ from langgraft.memory.provenance import FILED as FILED  # noqa: PLC0414
 from langgraft.memory.provenance import FOLLOWS, Revocable, learned_from, stamped
 from langgraft.memory.provenance import NEXT_ORDER as NEXT_ORDER  # noqa: PLC0414
 from langgraft.memory.recall import (
+    IN_CONVERSATION,
+    SAME_TASK,
     Budget,
     Filter,
     Found,
@@ -113,6 +115,7 @@ from langgraft.memory.recall import (
     RecallContext,
     make_recall,
     of_other_tasks,
+    without_tasks,
 )
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.sources import FEEDBACK as FEEDBACK  # noqa: PLC0414
@@ -435,7 +438,9 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
     def _fitted(self, query: str, context: RecallContext, budget: Budget, found: Found) -> Recall:
         found.query.encode()  # here, and not when its receipt is logged
         if self.settings.same_task == "exclude":
-            found = of_other_tasks(found, context.task_id)
+            found = of_other_tasks(found, {context.task_id}, SAME_TASK)
+        if context.in_conversation:
+            found = of_other_tasks(found, {*context.in_conversation}, IN_CONVERSATION)
         return make_recall(query, context, budget, found)
 
     def _unanswered_draft(self, query: str, context: RecallContext) -> Program[list[Question]]:
@@ -556,6 +561,8 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         self, program: Program[T], who: Sequence[str] | RecallContext, *, reads: bool = True
     ) -> Program[T]:
         """Run a program that sees of the bank what trust settings let who asks, or these users, see."""
+        if isinstance(who, RecallContext) and who.in_conversation:
+            program = without_tasks(program, self.namespace, {*who.in_conversation})
         trust = self.settings.trust
         if trust is None:
             return program

@@ -38,33 +38,38 @@ from langgraft._core.arguments import check_argument, checked
 from langgraft._core.canonical import canonical_json
 from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft._core.errors import InputError, SettingsError
-from langgraft.memory.model import Episode, strip_block
+from langgraft.memory.model import Episode
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
+from langgraft.nodes.conversation import (
+    FromPerson,
+    Turn,
+    current_turn,
+    episode_id,
+    is_from_person,
+    question_id,
+    questions_in,
+    turn_id,
+    with_block,
+)
 from langgraft.nodes.dialogue import ChatModel, Model
 from langgraft.nodes.identity import memory_of_call
 from langgraft.nodes.memory import Filings
 from langgraft.nodes.prompts import prompt as shipped
-from langgraft.nodes.replies import reply_text
+from langgraft.nodes.redaction import Redact, Redactor, redacted, redactor
 from langgraft.nodes.turns import (
     JudgeOutcome,
-    Turn,
-    check_recalls,
-    check_remembers,
+    check_provider,
     context_of,
     ending,
-    episode_id,
     episode_of_turn,
     fault_of_memory,
-    is_question,
     learning,
     memory_model,
+    notes_instead,
     present,
-    question_id,
     recalling,
     told_by,
-    turn_id,
-    with_block,
 )
 
 MemoryOf: TypeAlias = MemoryProvider[Any] | Callable[[RunnableConfig], MemoryProvider[Any]]
@@ -91,6 +96,8 @@ def with_memory(
     model: ChatModel | None = None,
     on_error: Literal["warn", "raise"] = "warn",
     now: Callable[[], datetime] | None = None,
+    from_person: FromPerson | None = None,
+    redact: Redact | None = None,
 ) -> Runnable[Any, Any]:
     """Give a chain memory; it is called, streamed and piped as before.
 
@@ -124,15 +131,20 @@ def with_memory(
         remember: Whether turns are filed.
         outcome: Says how the turn ended, from `{"messages": [question, …, answer]}`: an `Outcome`, or
             whether it succeeded. `None`: nobody can tell.
-        model: Writes drafts, reflects and judges, for providers that need it.
-        on_error: Whether a fault of memory (a store that is down, an embedder, a model that reflects) is
-            logged and costs no answer, or is raised.
+        model: Writes drafts, reflects and judges, for providers that need it. Without it, such a provider
+            gets the turn itself as a plain note.
+        on_error: `warn`: a fault of memory (a store that is down, an embedder, a model that reflects) is logged,
+            and the chain answers without memory. `raise`: it is raised.
         now: What time it is, for memory that keeps facts in time; `None`: by the system's clock.
+        from_person: Says whether a human message was written by a person. `None`: all are, except those that
+            bear a known mark of software.
+        redact: A function of a text, or LangChain's `RedactionRule`s. Every text goes through it before memory
+            is asked about it or writes it. A turn that cannot be redacted is not filed.
 
     Raises:
-        SettingsError: The provider needs what a turn has not (error records), or a model that is not
-            given, for drafts, lessons or verdicts; or what is to have memory is a graph. Of a function this
-            is raised when the chain is called, also where it returns something else than a provider.
+        SettingsError: The provider learns from error records, which a turn has not; or what is to have memory
+            is a graph. For a function this is raised when the chain is called, also where it returns something
+            other than a provider.
 
     The chain raises `InputError` where it finds no question, or no human message to put memory in.
     """
@@ -143,18 +155,30 @@ def with_memory(
         )
         raise SettingsError(msg)
     asked = memory_model(model, "`model` of with_memory")
+    noted: set[type] = set()
 
     def of_call(config: RunnableConfig) -> MemoryProvider[Any]:
         found = memory if isinstance(memory, MemoryProvider) else memory_of_call(memory, config)
         check_argument("what `memory` of with_memory returns", found, MemoryProvider)
-        check_recalls(found, asked, "with_memory")
         if remember:
-            check_remembers(found, asked, "with_memory")
+            check_provider(found, "with_memory")
+            missing = notes_instead(found, asked)
+            if missing and type(found) not in noted:
+                noted.add(type(found))
+                logger.warning(
+                    "%s needs %s, which only a model can write: each turn is filed as a plain note. Pass"
+                    " `model` to with_memory",
+                    type(found).__name__,
+                    missing,
+                )
         return found
 
     if isinstance(memory, MemoryProvider):
         of_call({})
-    grafted = _Grafted(of_call, domain, budget, asked, remember, outcome, on_error, now)
+    apply = redactor(redact, "`redact` of with_memory")
+    grafted = _Grafted(
+        of_call, domain, budget, asked, remember, outcome, on_error, now, from_person, apply
+    )
     return _WithMemory(runnable, grafted, input_key, output_key)
 
 
@@ -170,6 +194,8 @@ class _Grafted:
     outcome: JudgeOutcome | None
     on_error: str
     now: Callable[[], datetime] | None
+    from_person: FromPerson | None
+    redact: Redactor | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,16 +327,22 @@ class _WithMemory(Runnable[Any, Any]):
     def _begin(self, given: Any, config: RunnableConfig, run_id: str) -> Program[Call, _Turn]:
         with_, memory = self._grafted, self._grafted.memory_of(config)
         key = _key(given, self._input_key, _INPUT) if isinstance(given, Mapping) else None
-        question, rest = _question(given if key is None else given[key])
-        turn = Turn(HumanMessage(strip_block(reply_text(question)), id=question.id or run_id), rest)
+        messages = _conversation(given if key is None else given[key], run_id)
+        turn = current_turn(messages, with_.from_person) or _any_human(messages)
         thread = str(config.get("configurable", {}).get("thread_id", ""))
-        at = present(memory, with_.now)
-        context = context_of(
-            turn, with_.domain, question_id(thread, turn), turn_id(thread, turn), at=at
-        )
-        block, receipts = "", []
+        at, block, receipts = "", "", []
         try:
-            recalled = yield from recalling(memory, turn.task, context, with_.budget, with_.model)
+            at = present(memory, with_.now)
+            context = context_of(
+                turn.rest,
+                with_.domain,
+                question_id(thread, turn),
+                turn_id(thread, turn),
+                at=at,
+                in_conversation=_earlier(messages, with_.from_person, thread, turn),
+            )
+            task = turn.task if with_.redact is None else with_.redact(turn.task)
+            recalled = yield from recalling(memory, task, context, with_.budget, with_.model)
         except Exception as error:  # noqa: BLE001 - whatever its store, embedder or model raises
             self._fault("nothing was recalled", error)
         else:
@@ -334,7 +366,7 @@ class _WithMemory(Runnable[Any, Any]):
         if isinstance(replies[-1], AIMessage) and replies[-1].tool_calls:
             return
         rest = [*turn.rest, *replies]
-        state = {"messages": [turn.asked, *rest]}
+        state = {"messages": [*turn.question, *rest]}
         ended = yield from ending(with_.outcome, state, "`outcome` of with_memory", self._fault)
         episode = episode_of_turn(
             with_.domain,
@@ -347,6 +379,12 @@ class _WithMemory(Runnable[Any, Any]):
             sources=told_by(None, rest, begun.told) if memory.settings.trust else (),
             at=begun.at,
         )
+        try:
+            episode = redacted(episode, with_.redact)
+        except Exception as error:  # noqa: BLE001 - the application's own code, and rules that block
+            kind = type(error).__name__  # its message may quote the text
+            logger.warning("A turn was not filed, since it could not be redacted (%s)", kind)
+            return
         yield from self._catch_up(memory)
         yield from self._filed(memory, episode)
 
@@ -359,7 +397,8 @@ class _WithMemory(Runnable[Any, Any]):
     def _filed(self, memory: MemoryProvider[Any], episode: Episode) -> Program[Call, bool]:
         place = memory.namespace, episode.id
         try:
-            yield from learning(memory, episode, self._grafted.model, shipped("reflect"))
+            with_ = self._grafted
+            yield from learning(memory, episode, with_.model, shipped("reflect"), with_.redact)
         except Exception as error:  # noqa: BLE001 - whatever its store or model raises
             self._filings.miss(place, memory, episode)
             self._fault("the turn was not filed, a later call files it", error)
@@ -407,13 +446,28 @@ def _key(given: Mapping[str, Any], key: str | None, usual: str) -> str:
     return found
 
 
-def _question(given: Any) -> tuple[HumanMessage, Sequence[AnyMessage]]:
-    """Return the last thing a user said, and what came after it."""
-    messages = [HumanMessage(given)] if isinstance(given, str) else _messages(given)
-    position = _last_human(messages)
-    question = messages[position]
-    assert isinstance(question, HumanMessage)
-    return question, cast("Sequence[AnyMessage]", messages[position + 1 :])
+def _conversation(given: Any, run_id: str) -> list[AnyMessage]:
+    """Return what a chain is given as messages; the run names a last human message without an id."""
+    messages = [HumanMessage(given)] if isinstance(given, str) else [*_messages(given)]
+    place = _last_human(messages)
+    if not messages[place].id:
+        messages[place] = messages[place].model_copy(update={"id": run_id})
+    return cast("list[AnyMessage]", messages)
+
+
+def _any_human(messages: list[AnyMessage]) -> Turn:
+    """Return the turn of the last human message, where software wrote all of them."""
+    place = _last_human(messages)
+    return Turn([messages[place]], messages[place + 1 :], place)
+
+
+def _earlier(
+    messages: list[AnyMessage], judge: FromPerson | None, thread: str, turn: Turn
+) -> Iterator[str]:
+    """Yield the names of the questions before a turn's."""
+    for each in questions_in(messages, judge):
+        if each.place < turn.place:
+            yield question_id(thread, each)
 
 
 def _messages(given: Any) -> list[BaseMessage]:
@@ -441,7 +495,7 @@ def _messages_in(prompt: Any) -> Iterator[Any]:
 def _last_human(messages: Sequence[BaseMessage]) -> int:
     humans = [n for n, message in enumerate(messages) if isinstance(message, HumanMessage)]
     if humans:
-        return next((n for n in reversed(humans) if is_question(messages[n])), humans[-1])
+        return next((n for n in reversed(humans) if is_from_person(messages[n])), humans[-1])
     msg = "there is no human message to recall memory for, or to put it in"
     raise InputError(msg)
 

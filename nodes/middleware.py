@@ -6,12 +6,12 @@
         store=store,
     )
 
-When a turn begins, memory is asked about it; what it recalls stands behind the question in what the model
-is sent, and nowhere else: not in `messages`, streams, checkpoints or a pause for approval. When the turn has
-ended, it is filed. A turn that failed or was abandoned is filed by the thread's next one, and one that
-could not be filed by the user's next one.
+When the model is called, memory is asked about the question. What it recalls is added to the request to the
+model only: never to `messages`, streams, checkpoints or a pause for approval. When the turn has ended, it is
+filed as the state holds it then, so redacted text is filed redacted. A turn that could not be filed is retried
+in the thread's next turn, or the user's.
 
-In a `StateGraph` of your own the same object has two nodes, and what the model is to be sent:
+In a `StateGraph` of your own the same object has two nodes, and returns what to send to the model:
 
     def assistant(state: MemoryState):
         return {"messages": [model.invoke(memory.messages(state))]}
@@ -24,27 +24,34 @@ In a `StateGraph` of your own the same object has two nodes, and what the model 
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-from langchain.agents.middleware.types import PrivateStateAttr
-from langchain_core.messages import AnyMessage
+from langchain.agents.middleware.types import (
+    ExtendedModelResponse,
+    PrivateStateAttr,
+    ToolCallRequest,
+)
+from langchain_core.messages import AnyMessage, ToolMessage
+from langgraph.errors import GraphBubbleUp
 from langgraph.graph import MessagesState
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command
 from typing_extensions import TypedDict, override
 
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.texts import Prompt, without_secrets
+from langgraft.memory.bank import bank_namespace
 from langgraft.memory.banks import Banks
 from langgraft.memory.model import Episode, Outcome
 from langgraft.memory.provider import MemoryProvider
@@ -52,35 +59,45 @@ from langgraft.memory.providers import provider_class, provider_settings
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.programs import Namespace
+from langgraft.nodes.conversation import (
+    Asked,
+    FromPerson,
+    Turn,
+    asked_in,
+    current_turn,
+    episode_id,
+    find,
+    is_from_person,
+    is_reply,
+    placed,
+    question_id,
+    questions_in,
+    rest_after_summary,
+    turn_id,
+    turn_of,
+)
 from langgraft.nodes.dialogue import ChatModel, Node, Update
 from langgraft.nodes.identity import user_of_runtime
 from langgraft.nodes.memory import Filings
 from langgraft.nodes.prompts import prompt as shipped
+from langgraft.nodes.redaction import Redact, redacted, redactor
 from langgraft.nodes.seals import Seals
 from langgraft.nodes.turns import (
     JudgeOutcome,
-    Turn,
-    check_recalls,
-    check_remembers,
+    check_provider,
     context_of,
     ending,
-    episode_id,
     episode_of_turn,
     fault_of_memory,
-    is_question,
     is_tip,
-    last_turn,
     learning,
     memory_model,
-    placed,
+    notes_instead,
     present,
-    question_id,
     recalling,
     thread_of,
     told_before,
     told_by,
-    turn_id,
-    turn_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -106,20 +123,25 @@ class TurnRecord(TypedDict):
     """Its name."""
     parent: str
     """The turn before; empty where there was none."""
-    asked: str
-    """The id of the question."""
+    asked: Asked
+    """Where the question stood when the turn began."""
     question: str
     """The name of the question, which an edit or another answer keeps."""
-    task: str
     user: str | int | None
     """Whose bank it belongs to."""
     receipts: list[Any]
+    task: NotRequired[str]
+    """The question as the model was last sent it, for when a summary takes its place."""
+    waits: NotRequired[bool]
+    """The model of an agent has not answered in this turn yet. Nothing of such a turn is filed."""
+    again: NotRequired[bool]
+    """The question was sent again after the turn was filed (`on_refile`)."""
     told: NotRequired[list[str]]
     """What its thread was told, and by whom, where memory has `trust` settings."""
     ended: NotRequired[dict[str, Any] | None]
     """How it ended, where it did."""
     filed: NotRequired[str]
-    """The episode that it was filed as."""
+    """The episode that it was filed as; empty: there was nothing to file."""
     replaces: NotRequired[list[str]]
     """Episodes whose place it takes, filed or perhaps filed (`on_refile`)."""
     at: NotRequired[str]
@@ -163,27 +185,36 @@ class _Shown:
     recall: Recall | None
     """`None`: memory failed, and is not asked again for each call of the model."""
     context: RecallContext
+    task: str
+    """The question as the model was sent it."""
     later: list[Any] = field(default_factory=list)
     """Receipts of what was recalled since the state has been written."""
     told: set[str] = field(default_factory=set)
     """What it was told meanwhile: messages may be summarized before it ends."""
+    rest: Sequence[AnyMessage] = ()
+    """The turn up to the last reply: middleware may remove its messages before it ends."""
 
 
 class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
-    """Gives an agent memory: recalled when a turn begins, filed when it has ended.
+    """Gives an agent memory: recalled when its model is called, filed when the turn has ended.
 
     `recall_node` and `remember_node` are its nodes for a graph of your own.
 
-    A turn lasts from a question to the next one. Its name is made of the thread's id, the question's id
-    and text, and the turn before: resumed after a crash or a pause it is the same turn, and is filed
-    once; an edit, a fork or another answer is another one. What memory learned from a question is not
-    shown to the same question again (`same_task` in a provider's settings allows it).
+    A turn begins when a run brings new input from a person, and lasts until the next one. Its question is all
+    that the person said since the last reply. Its name is made of the thread's id, the question's id and text,
+    and the turn before: resumed after a crash or a pause it is the same turn, and is filed once; an edit, a
+    fork or another answer is another one. A turn without an answer is not filed.
+
+    Turns that the model still sees in the conversation are not recalled. What memory learned from a question is
+    not shown to the same question again (`same_task` in a provider's settings allows it).
 
     Args:
         memory: A provider's class, or its name in plans: a bank is opened in the graph's store. Or
             `Banks`, or one provider, as they are.
-        user: Says whose bank it is, from the runtime: `lambda runtime: runtime.context.user_id`. `None`:
-            all share one bank, which is an error with `Banks`.
+        user: Says whose bank it is, from the runtime: `lambda runtime: runtime.context.user_id`. On a
+            LangGraph server with authentication it is called without the context, which clients write:
+            `lambda runtime: runtime.server_info.user.identity`. `None`: all share one bank, which is an error
+            with `Banks`.
         settings: The provider's settings, where it is given by class or name.
         store: Where banks lie; `None`: the graph's store (`create_agent(…, store=…)`).
         domain: The task family, where an application has several.
@@ -191,18 +222,22 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         outcome: Says from the agent's state how a turn ended: an `Outcome`, or whether it succeeded. It
             may be async where the agent is run so. `None`: nobody can tell.
         model: Writes drafts, reflects and judges, for providers that need it. Its tokens are not streamed.
+            Without it, such a provider gets the turn itself as a plain note.
         prompt: For lessons, with `$task`, `$outcome`, `$trajectory` and `$limit`.
         remember: File turns before the agent's run ends (`inline`), or meanwhile (`background`), or not
             at all (`no`). What a process had no time to file when it died the next turn files.
-        on_error: Whether a fault of memory is a warning, and the user is answered all the same, or
+        on_error: `warn`: a fault of memory is logged, and the agent answers without memory. `raise`: it
             fails the turn. What could not be filed is filed by the user's next turn.
         now: What time it is, for memory that keeps facts in time; `None`: by the system's clock.
         on_refile: What becomes of a turn whose message is sent again with the same id, after it was
             filed: the first episode is kept (`skip`), or the latest takes its place (`replace`).
+        from_person: Says whether a human message was written by a person. `None`: all are, except those that
+            bear a known mark of software (summaries, reminders, notifications, media of tools).
+        redact: A function of a text, or LangChain's `RedactionRule`s. Every text goes through it before memory
+            is asked about it or writes it. A turn that cannot be redacted is not filed.
 
     Raises:
-        SettingsError: The provider needs what a turn has not, or a model that is not given; or the
-            arguments do not go together.
+        SettingsError: The provider learns from what a turn has not; or the arguments do not go together.
     """
 
     state_schema = _AgentMemoryState
@@ -224,6 +259,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         on_error: Literal["warn", "raise"] = "warn",
         on_refile: Literal["skip", "replace"] = "skip",
         now: Callable[[], datetime] | None = None,
+        from_person: FromPerson | None = None,
+        redact: Redact | None = None,
     ) -> None:
         super().__init__()
         self._banks = _Opened(memory, settings, store, user)
@@ -232,6 +269,9 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self._template = prompt or shipped("reflect")
         self._remember, self._on_error, self._on_refile = remember, on_error, on_refile
         self._checked, self._now = False, now
+        self._from_person = from_person
+        self._redact = redactor(redact, "`redact` of MemoryMiddleware")
+        self._met: dict[Namespace, str] | None = {}
         self._shown: OrderedDict[tuple[Any, str], _Shown] = OrderedDict()
         self._lock = threading.Lock()
         self._filings: Filings[TurnRecord] = Filings()
@@ -251,27 +291,51 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
 
     @override
     def before_agent(self, state: _AgentMemoryState, runtime: Any) -> Update | None:
-        return run(self._begin(state, runtime), do)
+        return run(self._begin(state, runtime, waits=True), do)
 
     @override
     async def abefore_agent(self, state: _AgentMemoryState, runtime: Any) -> Update | None:
-        return await arun(self._begin(state, runtime), ado)
+        return await arun(self._begin(state, runtime, waits=True), ado)
 
     @override
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelResponse[Any]:
-        told = run(self._told(request.state, request.messages, request.runtime), do)
-        return handler(request.override(messages=told))
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        asked = run(self._asked(request.state, request.messages, request.runtime), do)
+        response = handler(request.override(messages=asked.messages))
+        return self._answered(asked, response)
 
     @override
     async def awrap_model_call(
         self,
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-    ) -> ModelResponse[Any]:
-        told = await arun(self._told(request.state, request.messages, request.runtime), ado)
-        return await handler(request.override(messages=told))
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        asked = await arun(self._asked(request.state, request.messages, request.runtime), ado)
+        response = await handler(request.override(messages=asked.messages))
+        return self._answered(asked, response)
+
+    @override
+    def wrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
+    ) -> ToolMessage | Command[Any]:
+        result = handler(request)
+        if _hands_off(result):
+            run(self._end(request.state, request.runtime), do)
+        return result
+
+    @override
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        result = await handler(request)
+        if _hands_off(result):
+            await arun(self._end(request.state, request.runtime), ado)
+        return result
 
     @override
     def after_agent(self, state: _AgentMemoryState, runtime: Any) -> Update | None:
@@ -285,11 +349,10 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         """Wait for what is filed in the background; file what this process could not, and a thread has left.
 
         Args:
-            agent: The agent or graph; with `config`, what its thread could not file, or did not finish,
-                is filed now. A turn that waits for an approval is filed as it stands: flush what is over.
-            config: The thread's, as the agent is invoked with. The user of an unfinished turn is known
-                from its record. With a `checkpoint_id`, such as the end of a branch that nobody went on
-                from, what is left there is filed and the thread stays as it is.
+            agent: The agent or graph; with `config`, answered turns that its thread could not file are filed now.
+            config: The thread's, as the agent is invoked with. The user of a turn is known from its record.
+                With a `checkpoint_id`, such as the end of an abandoned branch, what is left there is filed and
+                the thread stays as it is.
         """
         self._filings.wait()
         run(self._catch_up(), do)
@@ -324,56 +387,69 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         Raises:
             InputError: What the node is given holds no turn.
         """
-        return run(self._told(_with_turn(state), state["messages"], get_runtime()), do)
+        asking = self._asked(_with_turn(state), state["messages"], get_runtime())
+        return run(asking, do).messages
 
     async def amessages(self, state: MemoryState) -> list[AnyMessage]:
         """Do as `messages` does, asynchronously."""
-        return await arun(self._told(_with_turn(state), state["messages"], get_runtime()), ado)
+        asking = self._asked(_with_turn(state), state["messages"], get_runtime())
+        return (await arun(asking, ado)).messages
 
     # A turn -------------------------------------------------------------------------------
 
-    def _begin(self, state: Mapping[str, Any], runtime: Any) -> Program[Call, Update | None]:
-        messages = state.get("messages", [])
-        turn = last_turn(messages)
-        if turn is None:
+    def _begin(
+        self, state: Mapping[str, Any], runtime: Any, *, waits: bool = False
+    ) -> Program[Call, Update | None]:
+        """Begin a turn if a person asked something, and file what earlier ones left."""
+        if not any(map(is_from_person, state.get("messages", []))):
             return None
-        thread, user = thread_of(runtime), self._banks.user(runtime)
-        store = self._banks.store(runtime)
+        user = self._banks.user(runtime)  # a fault of the application's function is its own
+        with self._faults("the turn has no memory"):
+            return (yield from self._begun(state, runtime, user, waits=waits))
+        return {TURNS: [*state.get(TURNS, []), _UNKNOWN]}
+
+    def _begun(
+        self, state: Mapping[str, Any], runtime: Any, user: str | int | None, *, waits: bool
+    ) -> Program[Call, Update | None]:
+        messages, thread = state.get("messages", []), thread_of(runtime)
+        memory, store = self._banks.of(user, runtime), self._banks.store(runtime)
+        self._check(memory)
         if thread:  # without a thread no state outlives this run, nor this process
             yield from self._seals.load(store)
-        held = self._seals.signed(store, thread, state.get(TURNS, []))
+        held: list[TurnRecord] = self._seals.signed(store, thread, state.get(TURNS, []))
         last = held[-1] if held else None
+        turn = current_turn(messages, self._from_person, [each["asked"] for each in held])
+        if turn is None:
+            return None
         parent = last["turn"] if last else ""
-        again = last is not None and last["turn"] == turn_id(thread, turn, last["parent"])
         of_others = [each for each in held if each["user"] != user and not _is_filed(each)]
+        again = self._is_same(held, thread, messages)
         held = [each for each in held if each["user"] == user]
         if last is not None and again and last["user"] == user:
             held = held[:-1]
-            record = (
-                (yield from self._settled(last, messages, runtime)) if "episode" in last else last
-            )
+            record = yield from self._gone_on(last, messages, runtime)
         else:
             record = TurnRecord(
                 turn=turn_id(thread, turn, parent),
                 parent=parent,
-                asked=str(turn.asked.id),
+                asked=asked_in(turn),
                 question=question_id(thread, turn),
-                task=turn.task,
                 user=user,
                 receipts=[],
             )
-        memory = self._banks.of(record["user"], runtime)
-        self._check(memory)
+            if waits:
+                record["waits"] = True
+        self._warn_of_threads(memory, thread or record["turn"])
         if "at" not in record and (began := present(memory, self._now)):
             record["at"] = began
-        left = yield from self._file_left(held, messages, runtime)
+        left = yield from self._file_left(held, messages, runtime, record["asked"])
         if not left:
             yield from self._catch_up(memory.namespace)
-        shown = yield from self._recall(memory, record, turn)
-        record = {**record, "receipts": shown.later}
-        if memory.settings.trust is not None:
-            record.setdefault("told", told_before(last, messages))
-        shown.later = []
+        if memory.settings.trust is not None and "told" not in record:
+            record["told"] = told_before(last, messages)
+        with self._lock:  # this run asks memory itself, and the turn before is over
+            for name in (record["turn"], parent):
+                self._shown.pop((memory.namespace, name), None)
         return self._written(store, thread, [*of_others, *left, record])
 
     def _written(self, store: BaseStore, thread: str, records: Iterable[TurnRecord]) -> Update:
@@ -391,122 +467,221 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         if thread and len(held) < len(told):  # another process may have signed
             yield from self._seals.load(store)
             held = self._seals.signed(store, thread, told)
-        mine = bool(held) and held[-1]["user"] == self._banks.user(runtime)
+        # The last one may be a client's, or stand for a turn that memory failed to begin.
+        mine = bool(held) and held[-1] is told[-1] and held[-1]["user"] == self._banks.user(runtime)
         return held, held[-1] if mine else None
+
+    def _gone_on(
+        self, record: TurnRecord, messages: Sequence[AnyMessage], runtime: Any
+    ) -> Program[Call, TurnRecord]:
+        """Return the record of a turn in which another run begins."""
+        if "episode" in record:
+            record = yield from self._settled(record, messages, runtime)
+        if ("filed" in record or "episode" in record) and is_reply(messages[-1]):
+            return {**record, "again": True}  # no software has added a message: it was sent again
+        return record
+
+    def _asked(
+        self, state: Mapping[str, Any], messages: list[AnyMessage], runtime: Any
+    ) -> Program[Call, "_Asked"]:
+        """Return the request's messages with what was recalled after the question."""
+        with self._faults("nothing was recalled"):
+            return (yield from self._recalled(state, messages, runtime))
+        return _Asked(messages)
+
+    def _recalled(
+        self, state: Mapping[str, Any], messages: list[AnyMessage], runtime: Any
+    ) -> Program[Call, "_Asked"]:
+        held, record = yield from self._current(state, runtime)
+        if record is None:
+            return _Asked(messages)
+        memory = self._banks.of(record["user"], runtime)
+        key = memory.namespace, record["turn"]
+        shown = self._shown.get(key)
+        turn = turn_of(state["messages"], record["asked"], self._from_person)
+        rest = rest_after_summary(state["messages"]) if turn is None else turn.rest
+        task = record.get("task", shown.task if shown else "")
+        if turn is not None:
+            task = self._text(turn.task)
+        context = self._context(record, rest, self._visible(messages, record, thread_of(runtime)))
+        # It began in another process, or memory wants to be asked again.
+        if shown is None or (rest and memory.asks_again(task, context, shown.context)):
+            shown = yield from self._recall(memory, task, context, shown)
+            self._keep_shown(key, shown)
+        shown.task, shown.rest = task, rest
+        if "told" in record:
+            shown.told.update(told_by(None, rest))
+        store, thread = self._banks.store(runtime), thread_of(runtime)
+        asked = _Asked(messages, shown, partial(self._written, store, thread), held)
+        if shown.recall is not None and shown.recall.text:
+            asked.messages = placed(messages, record["asked"], shown.recall.text)
+        return asked
 
     def _recall(
         self,
         memory: MemoryProvider[Any],
-        record: TurnRecord,
-        turn: Turn,
+        task: str,
+        context: RecallContext,
         before: _Shown | None = None,
     ) -> Program[Call, _Shown]:
-        """Ask memory, and keep what the model is to be shown as long as the turn lasts.
-
-        Where memory fails, that is what was shown before.
-        """
-        context = self._context(record, turn)
+        """Ask memory. Where it fails, the turn keeps what it was shown before."""
         try:
-            recalled = yield from recalling(
-                memory, record["task"], context, self._budget, self._model
-            )
+            recalled = yield from recalling(memory, task, context, self._budget, self._model)
         except Exception as error:  # noqa: BLE001 - whatever its store, embedder or model raises
             self._fault("nothing was recalled", error)
-            shown = replace(before or _Shown(None, context), context=context)
-        else:
-            later, told = (before.later, before.told) if before else ([], set[str]())
-            shown = _Shown(recalled, context, [*later, recalled.receipt.to_json()], told)
+            return replace(before or _Shown(None, context, task), context=context)
+        later, told = (before.later, before.told) if before else ([], set[str]())
+        return _Shown(recalled, context, task, [*later, recalled.receipt.to_json()], told)
+
+    def _keep_shown(self, key: tuple[Namespace, str], shown: _Shown) -> None:
         with self._lock:
-            self._shown[memory.namespace, record["turn"]] = shown
+            self._shown[key] = shown
             while len(self._shown) > SHOWN_AT_ONCE:
                 self._shown.popitem(last=False)
-        return shown
 
-    def _told(
-        self, state: Mapping[str, Any], messages: list[AnyMessage], runtime: Any
-    ) -> Program[Call, list[AnyMessage]]:
-        """Return messages with what was recalled behind the question."""
-        _, record = yield from self._current(state, runtime)
-        if record is None:
-            return messages
-        turn = turn_of(state["messages"], record["asked"], record["task"])
-        memory = self._banks.of(record["user"], runtime)
-        shown = self._shown.get((memory.namespace, record["turn"]))
-        # It began in another process, or memory wants to be asked again.
-        if shown is None or self._asks_again(memory, record, turn, shown):
-            shown = yield from self._recall(memory, record, turn, shown)
-        if "told" in record:
-            shown.told.update(told_by(None, turn.rest))
-        if shown.recall is None or not shown.recall.text:
-            return messages
-        return placed(messages, record["asked"], shown.recall.text)
+    def _answered(
+        self, asked: "_Asked", response: ModelResponse[Any]
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """Return a model's response, with the record of the turn where that has changed."""
+        shown = asked.shown
+        if shown is None or asked.written is None:
+            return response
+        shown.rest = [*shown.rest, *response.result]
+        *earlier, before = asked.held
+        record = self._with_shown(before, shown)
+        record["task"] = shown.task
+        record.pop("waits", None)
+        if record == before:
+            return response
+        return ExtendedModelResponse(response, Command(update=asked.written([*earlier, record])))
 
-    def _context(self, record: TurnRecord, turn: Turn) -> RecallContext:
-        user, at = record["user"], record.get("at", "")
-        return context_of(turn, self._domain, record["question"], record["turn"], user=user, at=at)
+    def _with_shown(self, record: TurnRecord, shown: _Shown | None) -> TurnRecord:
+        """Return the record of a turn with what it was shown since it was written."""
+        record = record.copy()
+        if shown is not None:
+            record["receipts"] = [*record["receipts"], *shown.later]
+            shown.later = []
+            if "told" in record:
+                record["told"] = [*told_by(None, (), {*record["told"], *shown.told})]
+        return record
 
-    def _asks_again(
-        self, memory: MemoryProvider[Any], record: TurnRecord, turn: Turn, shown: _Shown
+    def _context(
+        self, record: TurnRecord, rest: Sequence[AnyMessage], visible: Iterable[str]
+    ) -> RecallContext:
+        return context_of(
+            rest,
+            self._domain,
+            record["question"],
+            record["turn"],
+            user=record["user"],
+            at=record.get("at", ""),
+            in_conversation=visible,
+        )
+
+    def _visible(
+        self, messages: Sequence[AnyMessage], record: TurnRecord, thread: str
+    ) -> Iterator[str]:
+        """Yield the names of earlier questions that the model sees in a request."""
+        for each in questions_in(messages, self._from_person):
+            name = question_id(thread, each)
+            if name != record["question"]:
+                yield name
+
+    def _is_same(
+        self, held: Sequence[TurnRecord], thread: str, messages: Sequence[AnyMessage]
     ) -> bool:
-        if not turn.rest:
+        """Say whether a run brings nothing new from a person since the last turn on record."""
+        if not held:
             return False
-        now = self._context(record, turn)
-        return memory.asks_again(record["task"], now, shown.context)
+        *earlier, last = held
+        turn = current_turn(messages, self._from_person, [each["asked"] for each in earlier])
+        if turn is None:
+            return False
+        if last["turn"] == turn_id(thread, turn, last["parent"]):
+            return True
+        if find(messages, last["asked"]) != turn.place:
+            return False
+        # Its text has changed. Redacted by the application, it is the same question; edited, it is another.
+        news = turn.place < len(messages) - 1 and not is_reply(messages[-1])
+        return news or last.get("task") == self._text(turn.task)
+
+    def _text(self, text: str) -> str:
+        return text if self._redact is None else self._redact(text)
 
     def _end(self, state: Mapping[str, Any], runtime: Any) -> Program[Call, Update | None]:
+        """End a turn, and file it; ended once more, after a jump back, its last answer is filed."""
+        with self._faults("the turn was not filed"):
+            return (yield from self._ended(state, runtime))
+        return None
+
+    def _ended(self, state: Mapping[str, Any], runtime: Any) -> Program[Call, Update | None]:
         held, record = yield from self._current(state, runtime)
         if record is None:
             return None
         earlier = held[:-1]
-        store, thread = self._banks.store(runtime), thread_of(runtime)
         memory = self._banks.of(record["user"], runtime)
-        with self._lock:
-            shown = self._shown.pop((memory.namespace, record["turn"]), None)
-        record = {**record, "receipts": [*record["receipts"], *(shown.later if shown else [])]}
-        if shown and "told" in record:
-            record["told"] = [*told_by(None, (), {*record["told"], *shown.told})]
-        if self._on_refile == "replace":
-            pending = record.pop("episode", {}).get("id")  # it may be there for all we know
+        shown = self._shown.get((memory.namespace, record["turn"]))
+        record = self._with_shown(record, shown)
+        written = partial(self._written, self._banks.store(runtime), thread_of(runtime))
+        if self._remember == "no":
+            return written([record])
+        yield from self._wait_for(memory, record)
+        if self._on_refile == "replace" or "again" not in record:
+            pending = record.get("episode", {}).get("id")  # it may be there for all we know
+            name = self._name(record, state["messages"], shown)
+            if name is not None and name == record.get("filed"):
+                return written([*earlier, record])
+            record.pop("episode", None)
             before = filter(None, (record.pop("filed", None), pending))
             record["replaces"] = [*record.get("replaces", ()), *before]
-        if self._remember == "no":
-            return self._written(store, thread, [record])
         result = yield from ending(
             self._outcome, state, "`outcome` of MemoryMiddleware", self._fault
         )
-        record["ended"] = {
-            "success": result.success,
-            "score": result.score,
-            "reason": result.reason,
-            "feedback": result.feedback,
-        }
+        record["ended"] = asdict(result)
         if self._remember == "background":
-            episode = self._episode(record, state["messages"])
+            record, episode = self._taken(record, state["messages"], shown)
             if episode is not None:
                 record["episode"] = episode.to_json()
                 filing = self._filing(memory, record, episode)
                 missed = partial(self._not_filed, memory, record)
                 place = memory.namespace, episode.id
                 yield Call(self._filings.start, self._filings.astart, place, filing, missed)
-            return self._written(store, thread, [*earlier, record])
-        record = yield from self._filed(memory, record, state["messages"])
-        return self._written(store, thread, [*earlier, record])
+            return written([*earlier, record])
+        record = yield from self._filed(memory, record, state["messages"], shown=shown)
+        return written([*earlier, record])
+
+    def _wait_for(self, memory: MemoryProvider[Any], record: TurnRecord) -> Program[Call, None]:
+        """Wait until a turn is not being filed in the background any more."""
+        if "episode" in record:
+            job = self._filings.running((memory.namespace, record["episode"]["id"]))
+            if job is not None:
+                yield Call(job.wait, job.await_it)
 
     # Filing -------------------------------------------------------------------------------
 
     def _file_left(
-        self, held: Iterable[TurnRecord], messages: Sequence[AnyMessage], runtime: Any
+        self,
+        held: Sequence[TurnRecord],
+        messages: Sequence[AnyMessage],
+        runtime: Any,
+        following: Asked | None,
     ) -> Program[Call, list[TurnRecord]]:
         """File turns that were not, and return those that still are not, the one that failed last.
 
         Memory that fails is not tried with the others: reflection may have been paid for by then.
         """
-        open_ones = list(held) if self._remember != "no" else []
-        while open_ones:
-            after = yield from self._settled(open_ones.pop(0), messages, runtime)
+        if self._remember == "no":
+            return []
+        ends = [*(each["asked"] for each in held[1:]), following][: len(held)]
+        for number, (record, end) in enumerate(zip(held, ends, strict=True)):
+            after = yield from self._settled(record, messages, runtime, end)
             if not _is_filed(after):
-                waiting = (each for each in open_ones if not _is_filed(each))
-                return [*(self._kept(each, messages) for each in waiting), after]
+                waiting = [
+                    (self._kept(each, messages, then))
+                    for each, then in zip(held[number + 1 :], ends[number + 1 :], strict=True)
+                    if not _is_filed(each)
+                ]
+                return [*waiting, after]
         return []
 
     def _left(
@@ -520,34 +695,48 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         store = self._banks.store(agent)
         yield from self._seals.load(store)
         held: list[TurnRecord] = self._seals.signed(store, thread, told)
-        if all(_is_filed(record) for record in held):
+        if not held:
             return None
-        left = yield from self._file_left(held[:-1], values["messages"], agent)
-        last = yield from self._settled(held[-1], values["messages"], agent)
+        *earlier, last = held
+        left = yield from self._file_left(earlier, values["messages"], agent, last["asked"])
+        if not _is_filed(last):
+            settled = yield from self._settled(last, values["messages"], agent)
+            if settled.get("filed") != "":  # otherwise it waits, for an approval say
+                last = settled
+        if [*left, last] == held:
+            return None
         return self._written(store, thread, [*left, last])
 
     def _settled(
-        self, record: TurnRecord, messages: Sequence[AnyMessage], runtime: Any
+        self,
+        record: TurnRecord,
+        messages: Sequence[AnyMessage],
+        runtime: Any,
+        following: Asked | None = None,
     ) -> Program[Call, TurnRecord]:
-        """Return the record of a turn once nobody files it any more: filed, if that can be done."""
+        """Return the record of a turn that is not being filed any more: filed, if that can be done."""
         memory = self._banks.of(record["user"], runtime)
         if "episode" in record:
+            yield from self._wait_for(memory, record)
             place = memory.namespace, record["episode"]["id"]
-            job = self._filings.running(place)
-            if job is not None:
-                yield Call(job.wait, job.await_it)
             record = self._filings.result(place) or record
         if _is_filed(record):
             return record
-        return (yield from self._filed(memory, record, messages))
+        shown = self._shown.get((memory.namespace, record["turn"]))
+        return (yield from self._filed(memory, record, messages, following, shown))
 
     def _filed(
-        self, memory: MemoryProvider[Any], record: TurnRecord, messages: Sequence[AnyMessage]
+        self,
+        memory: MemoryProvider[Any],
+        record: TurnRecord,
+        messages: Sequence[AnyMessage],
+        following: Asked | None = None,
+        shown: _Shown | None = None,
     ) -> Program[Call, TurnRecord]:
         """File a turn, and return its record: as filed, or with what is to be filed where memory failed."""
         if memory.settings.trust is not None:  # it may have begun before there were such settings
             record = {**record, "told": record.get("told", [])}
-        episode = self._episode(record, messages)
+        record, episode = self._taken(record, messages, shown, following)
         if episode is None:
             return record
         try:
@@ -568,34 +757,77 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             if namespace is not None and not _is_filed(after):
                 return
 
-    def _kept(self, record: TurnRecord, messages: Sequence[AnyMessage]) -> TurnRecord:
+    def _kept(
+        self, record: TurnRecord, messages: Sequence[AnyMessage], following: Asked | None
+    ) -> TurnRecord:
         """Return the record of a turn with what is to be filed of it."""
-        episode = self._episode(record, messages)
+        record, episode = self._taken(record, messages, following=following)
         return record if episode is None else {**record, "episode": episode.to_json()}
 
-    def _episode(self, record: TurnRecord, messages: Sequence[AnyMessage]) -> Episode | None:
-        """Return what is to be filed of a turn, if anything is."""
+    def _taken(
+        self,
+        record: TurnRecord,
+        messages: Sequence[AnyMessage],
+        shown: _Shown | None = None,
+        following: Asked | None = None,
+    ) -> tuple[TurnRecord, Episode | None]:
+        """Return a turn's record and what is to be filed of it; `None` and a settled record if nothing is."""
         if "episode" in record:
-            return Episode.from_json(record["episode"])
+            return record, Episode.from_json(record["episode"])
         if "filed" in record:
-            return None
-        rest = turn_of(messages, record["asked"], record["task"]).rest
-        return episode_of_turn(
+            return record, None
+        nothing: TurnRecord = {**record, "filed": ""}
+        task, rest = self._said(record, messages, shown, following)
+        ended = record.get("ended")
+        answered = Turn((), rest).is_answered if ended is None else any(map(is_reply, rest))
+        if "waits" in record or not answered or not task.strip():
+            return nothing, None
+        episode = episode_of_turn(
             self._domain,
-            record["task"],
+            task,
             rest,
-            Outcome(**(record.get("ended") or {"success": None})),
+            Outcome(**(ended or {"success": None})),
             name=episode_id(record["turn"], rest),
             task_id=record["question"],
             receipts=record["receipts"],
             sources=told_by(record["user"], rest, record["told"]) if "told" in record else (),
             at=record.get("at", ""),
         )
+        try:
+            return record, redacted(episode, self._redact)
+        except Exception as error:  # noqa: BLE001 - the application's own code, and rules that block
+            kind = type(error).__name__  # its message may quote the text
+            logger.warning("A turn was not filed, since it could not be redacted (%s)", kind)
+            return nothing, None
+
+    def _said(
+        self,
+        record: TurnRecord,
+        messages: Sequence[AnyMessage],
+        shown: _Shown | None,
+        following: Asked | None = None,
+    ) -> tuple[str, Sequence[AnyMessage]]:
+        """Return the question of a turn and what came of it, as the conversation holds them."""
+        turn = turn_of(messages, record["asked"], self._from_person, following)
+        if turn is not None:
+            task, rest = turn.task, turn.rest
+        else:
+            task = record.get("task", shown.task if shown else "")
+            rest = rest_after_summary(messages, following)
+        if shown is not None and not any(map(is_reply, rest)):  # removed before the turn ended
+            rest = shown.rest
+        return task, rest
+
+    def _name(
+        self, record: TurnRecord, messages: Sequence[AnyMessage], shown: _Shown | None
+    ) -> str | None:
+        _, rest = self._said(record, messages, shown)
+        return episode_id(record["turn"], rest) if rest else None
 
     def _filing(
         self, memory: MemoryProvider[Any], record: TurnRecord, episode: Episode
     ) -> Program[Call, TurnRecord]:
-        yield from learning(memory, episode, self._model, self._template)
+        yield from learning(memory, episode, self._model, self._template, self._redact)
         filed: TurnRecord = {**record, "filed": episode.id}
         filed.pop("episode", None)
         replaced = set(filed.pop("replaces", ())) - {episode.id}
@@ -612,11 +844,46 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
     # What can go wrong --------------------------------------------------------------------
 
     def _check(self, memory: MemoryProvider[Any]) -> None:
-        if not self._checked:
-            check_recalls(memory, self._model, "MemoryMiddleware")
-            if self._remember != "no":
-                check_remembers(memory, self._model, "MemoryMiddleware")
-            self._checked = True
+        if self._checked:
+            return
+        self._checked = True
+        if self._remember == "no":
+            return
+        check_provider(memory, "MemoryMiddleware")
+        if missing := notes_instead(memory, self._model):
+            logger.warning(
+                "%s needs %s, which only a model can write: each turn is filed as a plain note. Pass `model`"
+                " to MemoryMiddleware",
+                type(memory).__name__,
+                missing,
+            )
+
+    def _warn_of_threads(self, memory: MemoryProvider[Any], thread: str) -> None:
+        """Warn once that what tools return in one thread is recalled in others, where nobody settled that."""
+        if self._met is None or memory.settings.trust is not None or self._remember == "no":
+            return
+        first = self._met.setdefault(memory.namespace, thread)
+        if first == thread:
+            while len(self._met) > SHOWN_AT_ONCE:
+                del self._met[next(iter(self._met))]
+            return
+        self._met = None
+        logger.warning(
+            "The bank %s serves several conversations and has no `trust` settings: text that a tool or a page"
+            " returned in one of them can be recalled in another. Give each user a bank, and set `trust` to {}"
+            " to withhold such text, or to {'tool': 'trusted', 'web': 'trusted'} to allow it (docs/trust.md)",
+            "/".join(bank_namespace(memory.namespace)),
+        )
+
+    @contextmanager
+    def _faults(self, what: str) -> Iterator[None]:
+        """Let no fault of memory reach the caller, where `on_error` says so; mistakes of set-up are raised."""
+        try:
+            yield
+        except (SettingsError, InputError, GraphBubbleUp):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a store, a history or our own code raises
+            self._fault(what, error)
 
     def _fault(self, what: str, error: Exception) -> None:
         fault_of_memory(logger, self._on_error, what, error)
@@ -627,6 +894,33 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self._filings.miss((memory.namespace, record["episode"]["id"]), memory, record)
         told = f"{type(error).__name__}: {without_secrets(str(error))}"
         logger.warning("A turn was not filed, a later one files it (%s)", told)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request to the model, and what is written once it has answered."""
+
+    messages: list[AnyMessage]
+    shown: _Shown | None = None
+    written: Callable[[Iterable[TurnRecord]], Update] | None = None
+    held: Sequence[TurnRecord] = ()
+
+
+def _hands_off(result: object) -> bool:
+    """Say whether a tool ends the agent's run, since another agent of the graph around it takes over."""
+    results = result if isinstance(result, list) else [result]
+    return any(isinstance(each, Command) and each.graph == Command.PARENT for each in results)
+
+
+_UNKNOWN: Final = TurnRecord(
+    turn="",
+    parent="",
+    asked=Asked(id="", place=-1, messages=0, text=""),
+    question="",
+    user=None,
+    receipts=[],
+)
+"""Stands for a turn that memory failed to begin; without a signature, so nothing is recalled or filed for it."""
 
 
 def _node(
@@ -641,7 +935,7 @@ def _node(
 
 
 def _with_turn(state: MemoryState) -> MemoryState:
-    if TURNS in state or not any(map(is_question, state["messages"])):
+    if TURNS in state or not any(map(is_from_person, state["messages"])):
         return state
     msg = (
         f"the node's state holds no `{TURNS}`, by which memory knows the turn: declare the state of"

@@ -1,24 +1,21 @@
-"""Turns of a conversation: the question that is answered, what came of it, and the episode that it is.
-
-A turn begins with what a person says and lasts until the next such message. Summaries that take the
-place of older messages look like human ones and are none (`lc_source`, as LangChain marks them).
-"""
+"""What memory is told about the turns of a conversation: where the agent stands, and the episode at the end."""
 
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.errors import GraphBubbleUp
 
 from langgraft._core.arguments import check_argument
-from langgraft._core.canonical import JSON, canonical_json, digest
+from langgraft._core.canonical import canonical_json
 from langgraft._core.effects import Call, Program
 from langgraft._core.errors import BankConflictError, InputError, SettingsError
 from langgraft._core.texts import Prompt, without_secrets
+from langgraft.memory.facts import Fact
 from langgraft.memory.model import (
     Episode,
     Lesson,
@@ -28,11 +25,11 @@ from langgraft.memory.model import (
     Receipt,
     Step,
     Verdict,
-    strip_block,
 )
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.memory.sources import ROOTS, combined, kind_of, source
+from langgraft.nodes.conversation import said
 from langgraft.nodes.dialogue import (
     ChatModel,
     Dialogue,
@@ -44,6 +41,7 @@ from langgraft.nodes.dialogue import (
 from langgraft.nodes.extract import extracting
 from langgraft.nodes.judge import Judgment, answering_all, drafting
 from langgraft.nodes.memory import draft_questions, filed, provided, questions_about, traced
+from langgraft.nodes.redaction import Redactor, redacted
 from langgraft.nodes.reflect import MAX_LESSONS, parse_lessons, reflection_messages
 from langgraft.nodes.replies import encodable, reply_text
 from langgraft.nodes.tools import SEARCH_MEMORY, tools_in
@@ -51,78 +49,11 @@ from langgraft.nodes.tools import SEARCH_MEMORY, tools_in
 _SILENT: Final = "nostream"
 """Tag of model calls whose tokens are not the agent's answer, as LangGraph has it."""
 
-SUMMARY: Final = "lc_source"
-"""Key of `additional_kwargs` by which LangChain marks a message that it put there itself."""
-
 Ended: TypeAlias = Outcome | bool
 """How a turn ended, or no more than whether it succeeded."""
 
 JudgeOutcome: TypeAlias = Callable[[Any], Ended | Awaitable[Ended]]
 """Says how a turn ended, from the state of an agent or a graph, or the messages of a chain."""
-
-M = TypeVar("M", bound=BaseMessage)
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A question, and the messages since."""
-
-    asked: HumanMessage
-    rest: Sequence[AnyMessage]
-    before: AnyMessage | None = None
-    """The message before the question."""
-
-    @property
-    def task(self) -> str:
-        """The question, without what was recalled for it."""
-        return strip_block(reply_text(self.asked)).strip()
-
-
-def is_question(message: BaseMessage) -> bool:
-    """Say whether a message is of a person."""
-    return isinstance(message, HumanMessage) and SUMMARY not in message.additional_kwargs
-
-
-def last_turn(messages: Sequence[AnyMessage]) -> Turn | None:
-    """Return the turn that the last question began; `None` where nobody asked anything.
-
-    Raises:
-        InputError: The question has no id.
-    """
-    for position in range(len(messages) - 1, -1, -1):
-        if is_question(messages[position]):
-            return _turn_at(messages, position)
-    return None
-
-
-def turn_of(messages: Sequence[AnyMessage], asked: str, task: str) -> Turn:
-    """Return the turn that a message began, up to the next question.
-
-    Where a summary took the question's place, it is what came after that, up to the next.
-    """
-    end = len(messages)
-    for position in range(end - 1, -1, -1):
-        if messages[position].id == asked:
-            return _turn_at(messages[:end], position)
-        if is_question(messages[position]):
-            end = position
-    humans = [n for n, message in enumerate(messages) if isinstance(message, HumanMessage)]
-    since = max((n + 1 for n in humans if not is_question(messages[n])), default=0)
-    until = next((n for n in humans if n >= since), len(messages))
-    return Turn(HumanMessage(task, id=asked), messages[since:until])
-
-
-def _turn_at(messages: Sequence[AnyMessage], position: int) -> Turn:
-    asked = messages[position]
-    assert isinstance(asked, HumanMessage)
-    if not asked.id:
-        msg = "the human message has no id: use `add_messages` for the state's `messages`"
-        raise InputError(msg)
-    before = messages[position - 1] if position else None
-    return Turn(asked, messages[position + 1 :], before)
-
-
-# Identity ---------------------------------------------------------------------------------
 
 
 def thread_of(runtime: Any) -> str:
@@ -134,77 +65,6 @@ def thread_of(runtime: Any) -> str:
 def is_tip(config: Any) -> bool:
     """Say whether a configuration means a thread as it is now; writing to a checkpoint would fork it."""
     return "checkpoint_id" not in (config or {}).get("configurable", {})
-
-
-def question_id(thread: str, turn: Turn) -> str:
-    """Name a question: the same however often it is edited or answered anew in its thread.
-
-    Outside of threads message ids need not be unique, and what was asked counts as well.
-    """
-    return _name(
-        "question", thread, turn.asked.id, "" if thread else [encodable(turn.task), _seen(turn)]
-    )
-
-
-def turn_id(thread: str, turn: Turn, parent: str = "") -> str:
-    """Name a turn by thread, message, content and ancestry: an edit or a fork makes another one.
-
-    Args:
-        thread: The thread's id; empty where there is no checkpointer.
-        turn: The turn.
-        parent: The name of the turn before, where it is known; it stands for all before.
-    """
-    return _name("turn", thread, turn.asked.id, encodable(turn.task), parent or _seen(turn))
-
-
-def episode_id(turn: str, rest: Sequence[AnyMessage]) -> str:
-    """Name what came of a turn: answered anew, it is another episode; resumed, the same."""
-    return _name("episode", turn, [_said(message) for message in rest])
-
-
-def _said(message: AnyMessage) -> JSON:
-    # Ids of replies may be drawn anew each time a state is read, and say nothing.
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
-    asked = [[call["name"], encodable(canonical_json(call["args"]))] for call in calls]
-    return [message.type, encodable(message.text), asked]
-
-
-def _name(*parts: JSON) -> str:
-    return f"{parts[0]}-{digest([*parts[1:]])[:32]}"
-
-
-def _seen(turn: Turn) -> JSON:
-    return [turn.before.type, encodable(strip_block(turn.before.text))] if turn.before else []
-
-
-# What a model and an application are told, and say -----------------------------------------
-
-
-def with_block(message: M, block: str) -> M:
-    """Return a message with what was recalled behind what it says."""
-    content = message.content
-    ours: Any = {"type": "text", "text": block}
-    told: Any = f"{content}\n\n{block}" if isinstance(content, str) else [*content, ours]
-    return message.model_copy(update={"content": told})
-
-
-def placed(messages: Sequence[AnyMessage], asked: str, block: str) -> list[AnyMessage]:
-    """Put a block behind a question, or behind what a person or a summary said last.
-
-    What comes before stays as it was in the turn before, and what comes after as long as the turn lasts,
-    as caches of prompts want it.
-    """
-    told, place = list(messages), None
-    for position in range(len(told) - 1, -1, -1):
-        if told[position].id == asked:
-            place = position
-            break
-        if place is None and isinstance(told[position], HumanMessage):
-            place = position
-    if place is None:
-        return [*told, HumanMessage(block)]
-    told[place] = with_block(told[place], block)
-    return told
 
 
 def memory_model(model: ChatModel | None, what: str) -> Model | None:
@@ -263,7 +123,7 @@ def fault_of_memory(logger: logging.Logger, on_error: str, what: str, error: Exc
     if on_error == "raise" or isinstance(error, GraphBubbleUp):
         raise error
     logger.warning(
-        "Memory failed, the agent goes on: %s (%s: %s)",
+        "Memory failed, the agent answers without it: %s (%s: %s)",
         what,
         type(error).__name__,
         without_secrets(str(error)),
@@ -273,46 +133,37 @@ def fault_of_memory(logger: logging.Logger, on_error: str, what: str, error: Exc
 # What memory is told ----------------------------------------------------------------------
 
 
-def check_recalls(memory: MemoryProvider[Any], model: Model | None, what: str) -> None:
-    """Refuse a provider that is asked with a draft where nothing writes one.
+def check_provider(memory: MemoryProvider[Any], what: str) -> None:
+    """Refuse a provider that learns from what no turn has.
 
     Raises:
-        SettingsError: There is no model.
-    """
-    if "draft" in memory.needs and model is None:
-        msg = f"{type(memory).__name__} compares with a draft: pass `model` to {what} to have one written"
-        raise SettingsError(msg)
-
-
-def check_remembers(memory: MemoryProvider[Any], model: Model | None, what: str) -> None:
-    """Refuse a provider that needs of a turn what nothing makes.
-
-    Raises:
-        SettingsError: It needs error records, or facts, lessons or verdicts and there is no model.
+        SettingsError: It learns from error records.
     """
     if "errors" in memory.needs:
         msg = (
-            f"{type(memory).__name__} learns from error records, and a turn of messages has none:"
-            f" diagnose in a node of your own and file the episode with `file`"
+            f"{type(memory).__name__} learns from error records, and a turn of messages has none: {what} cannot"
+            " use it. Diagnose errors in a node of your own and file the episode with `file`"
         )
         raise SettingsError(msg)
-    needed = sorted({"facts", "lessons", "verdicts"} & memory.needs)
-    if needed and model is None:
-        msg = f"{type(memory).__name__} needs {' and '.join(needed)}: pass `model` to {what} to have them"
-        raise SettingsError(msg)
+
+
+def notes_instead(memory: MemoryProvider[Any], model: Model | None) -> str:
+    """Return what a provider needs that only a model can write, where there is none; it gets plain notes then."""
+    needed = sorted({"facts", "lessons", "verdicts"} & memory.needs) if model is None else []
+    return " and ".join(needed)
 
 
 def context_of(
-    turn: Turn,
+    rest: Sequence[AnyMessage],
     domain: str,
     task_id: str,
     episode: str,
     *,
     user: str | int | None = None,
     at: str = "",
+    in_conversation: Iterable[str] = (),
 ) -> RecallContext:
     """Tell memory where the agent stands in a turn."""
-    rest = turn.rest
     return RecallContext(
         domain=domain,
         task_id=task_id,
@@ -322,6 +173,7 @@ def context_of(
         observation=reply_text(rest[-1]) if rest else "",
         user="" if user is None else str(user),
         at=at,
+        in_conversation=tuple(in_conversation),
     )
 
 
@@ -355,8 +207,8 @@ def recalling(
     budget: Budget | None,
     model: Model | None,
 ) -> Program[Call, Recall]:
-    """Ask memory about a question; a draft is written first where it compares with one."""
-    if "draft" in memory.needs:
+    """Ask memory about a question; a draft is written first where it compares with one and there is a model."""
+    if "draft" in memory.needs and model is not None:
         draft = yield from responding(drafting(task), model)
         context = replace(context, draft=draft)
         questions = yield from draft_questions(memory, task, context)
@@ -379,18 +231,28 @@ def present(memory: MemoryProvider[Any], now: Callable[[], datetime] | None) -> 
 
 
 def learning(
-    memory: MemoryProvider[Any], episode: Episode, model: Model | None, template: Prompt
+    memory: MemoryProvider[Any],
+    episode: Episode,
+    model: Model | None,
+    template: Prompt,
+    redact: Redactor | None = None,
 ) -> Program[Call, MemoryDelta]:
-    """Draw lessons, facts and verdicts as far as memory needs any, and file the episode."""
-    if "lessons" in memory.needs:
+    """Draw the lessons, facts and verdicts that memory needs, and file the episode.
+
+    Without a model, the turn itself is the lesson or the fact, as a plain note, and rules judge.
+    """
+    if model is None:
+        episode = _noted(episode, memory.needs)
+    elif "lessons" in memory.needs:
         episode = yield from responding(_reflecting(episode, template), model)
-    if "facts" in memory.needs:
+    if "facts" in memory.needs and model is not None:
         extracted = yield from responding(extracting(episode, memory.attributes), model)
         episode = replace(episode, facts=extracted.facts)
+    episode = redacted(episode, redact)
     questions = yield from questions_about(memory, episode)
     lessons = [lesson.text for lesson in episode.lessons]
     judged = yield from _judged(questions, lessons, model)
-    episode = replace(episode, verdicts=_verdicts(judged))
+    episode = redacted(replace(episode, verdicts=_verdicts(judged)), redact)
     try:
         delta = yield from filed(memory, episode)
     except BankConflictError:
@@ -398,6 +260,19 @@ def learning(
         memory.refresh()
         delta = yield from filed(memory, episode)
     return delta
+
+
+def _noted(episode: Episode, needs: Iterable[str]) -> Episode:
+    """Return an episode with a plain note of what was asked and answered, for what only a model could draw."""
+    answer = episode.steps[-1].action if episode.steps else ""
+    needs = set(needs)
+    if needs & {"lessons", "verdicts"} and "facts" not in needs and not episode.lessons:
+        note = "\n".join(filter(None, (episode.task, answer)))
+        episode = replace(episode, lessons=(Lesson(note, episode.task, by="rules"),))
+    if "facts" in needs and not episode.facts and episode.task:
+        said_so = Fact("user", "said", episode.task, quote=episode.task, by="rules")
+        episode = replace(episode, facts=(said_so,))
+    return episode
 
 
 def _judged(
@@ -446,7 +321,7 @@ def episode_of_turn(
             steps.append(_step(message))
         elif isinstance(message, ToolMessage) and message.name != SEARCH_MEMORY:
             last = steps[-1]
-            seen = "\n".join(filter(None, (last.observation, strip_block(reply_text(message)))))
+            seen = "\n".join(filter(None, (last.observation, said(message))))
             steps[-1] = Step(last.thought, last.action, seen)
     return Episode(
         id=name,
@@ -463,7 +338,7 @@ def episode_of_turn(
 
 def _step(message: AIMessage) -> Step:
     """Read a reply: with tool calls its text is the thought, without it is the answer."""
-    text = strip_block(reply_text(message)).strip()
+    text = said(message)
     if not message.tool_calls:
         return Step("", text, "")
     calls = [

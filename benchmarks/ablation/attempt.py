@@ -34,7 +34,7 @@ from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.memory.stores.programs import Program
 from langgraft.nodes.dialogue import chat_model
 from langgraft.nodes.prompts import prompt
-from langgraft.nodes.turns import check_remembers, episode_of_turn, learning
+from langgraft.nodes.turns import check_provider, episode_of_turn, learning
 
 MOST_STALE: Final = 64
 """Connections of a closed event loop that a client may have kept."""
@@ -298,7 +298,7 @@ class Agent:
                 task_id=attempt.task.id,
                 receipts=[recall.receipt.to_json() for recall in attempt.recalls],
             )
-        check_remembers(memory, asked, "the experiment")
+        check_provider(memory, "the experiment")
         return await arun(learning(memory, episode, asked, prompt("reflect")), ado)
 
     async def _output(self, attempt: Attempt, calls: _Calls) -> tuple[Any, str]:

@@ -126,10 +126,11 @@ class RecencyFewShot(MemoryProvider[RecencySettings]):
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
-        same_task = context.task_id if self.settings.same_task == "exclude" else None
+        left_out = {*context.in_conversation}
+        if self.settings.same_task == "exclude":
+            left_out.add(context.task_id)
         last = yield from self._successes.newest(
-            self.settings.examples,
-            where=lambda item: same_task is None or item.task_id != same_task,
+            self.settings.examples, where=lambda item: item.task_id not in left_out
         )
         return Found(tuple((item, 0.0) for item in last), best_last=True)
 

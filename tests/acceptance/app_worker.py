@@ -25,6 +25,7 @@ from langgraft._core.errors import InfrastructureError
 from langgraft.memory.banks import Banks
 from langgraft.memory.model import BankContent
 from langgraft.memory.stores import open_store
+from langgraft.nodes.conversation import turn_of
 from langgraft.nodes.middleware import TURNS
 
 KINDS: Final = ("", "look", "send", "abandoned", "regenerated", "forked", "boom", "again")
@@ -49,7 +50,7 @@ class Conversations:
 
     Attributes:
         ended: By canary: how many episodes of turns that ended must be in the user's bank.
-        left: By canary: how many of turns that failed or were abandoned.
+        left: By canary: how many of turns that were answered, and broke off before they were filed.
         words: By thread: the canaries that may be seen in it.
         seen: By thread: what was.
         tips: Ends of branches that nobody went on from.
@@ -85,8 +86,7 @@ class Conversations:
         if kind == "forked":
             config = yield from self._earlier(turn)
         yield from self.ask(turn, kind, config)
-        if kind in ("abandoned", "boom"):
-            self.left[word] += 1
+        if kind in ("abandoned", "boom"):  # there is no answer, and nothing is filed
             return
         yield from self.finish(turn)
         self.ended[word] += 1
@@ -277,18 +277,20 @@ def _resumed(talk: Conversations, turn: int, kind: str) -> Talk:
 
 
 def _left(talk: Conversations, turn: int, bank: BankContent) -> Talk:
-    """Leave a turn that broke off as it is; it is to be filed if it ever began.
+    """Leave a turn that broke off as it is; it is to be filed if a checkpoint holds its answer.
 
-    It began when that stands in a checkpoint: what was written after one is gone with the next question,
-    and not where the thread ends and is flushed. It had ended where the bank has its outcome already, and
-    only the checkpoint that says so was not written.
+    What was written after a checkpoint is gone with the next question, and not where the thread ends and is
+    flushed. The turn had ended where the bank has its outcome already, and only the checkpoint that says so
+    was not written.
     """
     word, agent = canary(talk.user, turn), talk.app.agent
     state = yield from talk.state(turn)
     followed = turn + 1 < talk.turns and talk.thread(turn + 1) == talk.thread(turn)
     kept = (yield Call(agent.get_state, agent.aget_state, state.config)) if followed else state
     held = kept.values.get(TURNS, [])
-    if any(record["asked"] == word for record in held):
-        judged = any(word in item.text and item.success for item in bank.items.values())
-        over = not state.tasks or (judged and state.tasks[0].name in _FILES)
+    judged = any(word in item.text and item.success for item in bank.items.values())
+    over = not state.tasks or (judged and state.tasks[0].name in _FILES)
+    mine = next((record["asked"] for record in held if record["asked"]["id"] == word), None)
+    asked = None if mine is None else turn_of(kept.values["messages"], mine)
+    if judged or (asked is not None and asked.is_answered):
         (talk.ended if over else talk.left)[word] += 1

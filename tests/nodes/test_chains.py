@@ -443,8 +443,6 @@ def test_chain_when_its_input_is_not_possible_says_so() -> None:
 
 def test_memory_when_it_cannot_be_had_is_refused_as_by_the_nodes() -> None:
     """At once, or where a function returns it when it is called."""
-    with pytest.raises(SettingsError, match="InsightMemory needs lessons: pass `model`"):
-        with_memory(model(), InsightMemory(InMemoryStore()))
     assert with_memory(model(), InsightMemory(InMemoryStore()), remember=False).invoke("tea")
     with pytest.raises(SettingsError, match="CodingMemory learns from error records"):
         with_memory(model(), lambda _: CodingMemory(InMemoryStore())).invoke("tea")

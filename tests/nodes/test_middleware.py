@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -174,7 +175,8 @@ def test_prompts_of_a_turn_begin_with_the_one_before_and_of_the_next_with_the_qu
     """Caches of prompts go by what comes first: the block keeps its place, and does not stand in front."""
     model = looking_up(times=3)
     agent = agent_of(model, per_user(), tools=[look_up])
-    for text in ("what is tea", "what is green tea", "what is black tea"):
+    ask(agent, "what is tea", thread="earlier")
+    for text in ("what is green tea", "what is black tea"):
         ask(agent, text)
     for turn in (model.seen[4:8], model.seen[8:12]):
         for before, after in pairwise(turn):
@@ -199,11 +201,11 @@ def test_memory_that_asks_again_does_so_in_the_middle_of_a_turn() -> None:
 
 
 def test_question_is_not_shown_what_was_learned_from_it() -> None:
-    """Asked again in its thread by the same message, edited or not; by another message it is."""
+    """Asked again in its thread by the same message, edited or not; in another thread it is."""
     model, store = answering(), InMemoryStore()
     agent = agent_of(model, per_user(), store=store)
-    for text, identity in (("what is tea", "m"), ("what is TEA", "m"), ("what is tea", "n")):
-        ask(agent, text, id=identity)
+    for text, thread in (("what is tea", "t"), ("what is TEA", "t"), ("what is tea", "u")):
+        ask(agent, text, id="m", thread=thread)
     assert [BLOCK_START in texts(seen)[-1] for seen in model.seen] == [False, False, True]
 
 
@@ -285,23 +287,30 @@ def test_lessons_are_drawn_by_the_model_given_and_not_streamed() -> None:
     assert filed(store, provider="insight") == ["- When the corridor is long: walk on\n- count"]
 
 
-def test_failed_turn_is_filed_by_the_next_with_outcome_unknown() -> None:
+def test_turn_that_broke_off_after_its_answer_is_filed_by_the_next_with_outcome_unknown() -> None:
     """It is filed in a run of its own user only: nobody else's run opens that bank."""
-    store, down = InMemoryStore(), [True]
+    store = InMemoryStore()
 
-    def rule(messages: Sequence[BaseMessage]) -> AIMessage:
-        if down[0] and messages[-1].type == "tool":
-            raise TimeoutError
-        if messages[-1].type == "human":
-            return AIMessage("I look.", tool_calls=[CALL])
-        return AIMessage("done")
+    class Breaks(AgentMiddleware[Any, Any]):
+        breaks = True
 
-    middleware = per_user(outcome=lambda _: Outcome(success=True))
-    agent = agent_of(Scripted(rule=rule), middleware, tools=[look_up], store=store)
+        def after_model(self, state: Any, runtime: Any) -> None:  # noqa: ARG002
+            if self.breaks and not state["messages"][-1].tool_calls:
+                raise TimeoutError
+
+    breaking, middleware = Breaks(), per_user(outcome=lambda _: Outcome(success=True))
+    agent: Any = create_agent(
+        looking_up(),
+        [look_up],
+        middleware=[middleware, breaking],
+        context_schema=Context,
+        store=store,
+        checkpointer=InMemorySaver(),
+    )
     with pytest.raises(TimeoutError):
         ask(agent, "what is tea")
     assert filed(store) == []
-    down[0] = False
+    breaking.breaks = False
     ask(agent, "what is coffee", user="bob")
     assert filed(store) == []
     assert [text.splitlines()[-1] for text in filed(store, "bob")] == ["Result: success"]
@@ -309,23 +318,25 @@ def test_failed_turn_is_filed_by_the_next_with_outcome_unknown() -> None:
     left, other = filed(store)
     assert left.splitlines()[0] == "Task: what is tea"
     assert "Observation: tea is a drink" in left
-    assert "Result" not in left
+    assert left.splitlines()[-1] == "Action: done"
     assert other.splitlines()[-1] == "Result: success"
 
 
-def test_flush_files_what_a_thread_left_and_once() -> None:
-    """A thread that nobody goes on with loses nothing."""
-    store, middleware = InMemoryStore(), per_user()
-
-    def rule(messages: Sequence[BaseMessage]) -> AIMessage:
-        raise TimeoutError
-
-    agent = agent_of(Scripted(rule=rule), middleware, store=store)
-    with pytest.raises(TimeoutError):
+def test_turn_without_an_answer_is_never_filed() -> None:
+    """It would be shorter than answered ones, and recalled before them."""
+    store, middleware, model = InMemoryStore(), per_user(), answering()
+    agent = agent_of(model, middleware, store=store)
+    ask(agent, "what is tea", thread="answered")
+    model.rule, rule = (lambda _: 1 / 0), model.rule  # type: ignore[assignment, return-value]
+    with pytest.raises(ZeroDivisionError):
         ask(agent, "what is tea")
-    for _ in range(2):
-        middleware.flush(agent, config())
-        assert [text.strip() for text in filed(store)] == ["Task: what is tea"]
+    middleware.flush(agent, config())
+    model.rule = rule
+    ask(agent, "are you there")
+    ask(agent, "what is tea", thread="again")
+    assert "answer 1" in texts(model.seen[-1])[-1]
+    tasks = [text.splitlines()[0] for text in filed(store)]
+    assert tasks == ["Task: what is tea", "Task: are you there", "Task: what is tea"]
 
 
 @pytest.mark.parametrize("on_refile", ["skip", "replace"])
@@ -408,7 +419,7 @@ def test_memory_that_is_down_costs_no_answer_and_catches_up(
     said = [record.getMessage() for record in caplog.records]
     assert any("the database cannot be reached" in line for line in said)
     store.down = False
-    ask(agent, "what is water")
+    ask(agent, "what is water", thread="another")
     tasks = ["tea", "coffee", "milk", "water"]
     assert [text.splitlines()[0] for text in filed(store)] == [
         f"Task: what is {each}" for each in tasks
@@ -448,10 +459,6 @@ def test_outcome_that_fails_leaves_it_unknown() -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (
-            lambda: MemoryMiddleware("insight"),
-            "InsightMemory needs lessons: pass `model` to MemoryMiddleware",
-        ),
         (lambda: MemoryMiddleware("coding"), "CodingMemory learns from error records"),
         (lambda: MemoryMiddleware("trajectories"), "unknown provider 'trajectories'"),
         (lambda: MemoryMiddleware("trajectory", settings={"top": 1}), "top"),

@@ -182,10 +182,10 @@ def test_outcome_that_is_no_function_is_refused_when_memory_is_made() -> None:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-async def test_flush_files_a_turn_that_failed_and_leaves_the_thread_at_its_end(
+async def test_flush_files_an_answered_turn_and_leaves_the_thread_at_its_end(
     asynchronous: bool,
 ) -> None:
-    """Whatever the node that remembers is called; once, with an outcome unknown."""
+    """The turn is filed once, with an outcome unknown; one that is not answered is left as it is."""
 
     def fails(_: Any) -> str:
         msg = "the model is away"
@@ -194,16 +194,19 @@ async def test_flush_files_a_turn_that_failed_and_leaves_the_thread_at_its_end(
     memory, model = TrajectoryMemory(InMemoryStore()), users_model()
     middleware = MemoryMiddleware(memory, outcome=lambda _: True)
     graph = users_graph(model, middleware)
+    graph.invoke(said("what is tea"), config(), interrupt_before=["polish"])
     model.rule = fails
     with pytest.raises(RuntimeError, match="away"):
-        graph.invoke(said("what is tea"), config())
+        graph.invoke(said("what is tea"), config("unanswered"))
     for _ in range(2):
-        if asynchronous:
-            await middleware.aflush(graph, config())
-        else:
-            middleware.flush(graph, config())
+        for thread in (config(), config("unanswered")):
+            if asynchronous:
+                await middleware.aflush(graph, thread)
+            else:
+                middleware.flush(graph, thread)
         assert filed(memory) == [None]
     assert graph.get_state(config()).next == ()
+    assert graph.get_state(config("unanswered")).next == ("answer",)
 
 
 # States of other schemas ------------------------------------------------------------------
@@ -275,7 +278,7 @@ async def test_state_may_have_any_schema(schema: Any) -> None:
     ("messages", "asks", "says"),
     [
         ([HumanMessage("Tea?", id="m")], MessagesState, f"holds no `{TURNS}`.*`MemoryState`"),
-        ([HumanMessage("Tea?")], Asking, "has no id: use `add_messages`"),
+        ([HumanMessage("Tea?")], MessagesState, f"holds no `{TURNS}`.*`MemoryState`"),
     ],
 )
 def test_node_that_cannot_know_its_turn_is_told_so(
