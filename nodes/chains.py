@@ -226,9 +226,25 @@ class _WithMemory(Runnable[Any, Any]):
         output_key: str | None,
     ) -> None:
         self._head, self._tail = _split(runnable)
-        self._grafted = grafted
+        self._whole, self._grafted = runnable, grafted
         self._input_key, self._output_key = input_key, output_key
         self._filings: Filings[Episode] = Filings()
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, Any]:
+        """Return the same model with memory, bound to tools; agents such as `create_react_agent` ask for it.
+
+        Raises:
+            SettingsError: What has memory is no model that tools can be bound to.
+        """
+        bind = getattr(self._whole, "bind_tools", None)
+        if bind is None:
+            msg = (
+                f"tools cannot be bound to {type(self._whole).__name__} with memory: bind them to the model"
+                " of the chain, before with_memory"
+            )
+            raise SettingsError(msg)
+        bound = bind(tools, **kwargs)
+        return _WithMemory(bound, self._grafted, self._input_key, self._output_key)
 
     @override
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:

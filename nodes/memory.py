@@ -62,6 +62,7 @@ from langgraft.memory.sources import combined, source
 from langgraft.memory.stores.programs import Namespace
 from langgraft.nodes.dialogue import Node, Update
 from langgraft.nodes.identity import claimed_user
+from langgraft.nodes.redaction import Redact, redacted, redactor
 from langgraft.nodes.reflect import episode_steps
 from langgraft.nodes.state import AgentState
 
@@ -281,11 +282,20 @@ def recall_context(state: AgentState, turn: int | None = None) -> RecallContext:
 
 
 @checked
-def remember_node(memory: MemoryProvider[Any]) -> Runnable[AgentState, Update]:
-    """Make the node that files an episode, and journals what that changed."""
+def remember_node(
+    memory: MemoryProvider[Any], *, redact: Redact | None = None
+) -> Runnable[AgentState, Update]:
+    """Make the node that files an episode, and journals what that changed.
+
+    Args:
+        memory: The provider that takes the episode in.
+        redact: A function of a text, or LangChain's `RedactionRule`s. Every text of the episode goes through it.
+    """
+    apply = redactor(redact, "`redact` of remember_node")
 
     def remember(state: AgentState) -> Program[Call, Update]:
-        return {"deltas": journal((yield from filed(memory, episode_of(state))))}
+        episode = redacted(episode_of(state), apply)
+        return {"deltas": journal((yield from filed(memory, episode)))}
 
     return Node.running("remember", remember)
 

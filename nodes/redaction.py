@@ -2,19 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Final, TypeAlias, TypeVar, cast
-
-from langchain.agents.middleware import RedactionRule
+from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.model import Episode, Verdict
 
-Redact: TypeAlias = Callable[[str], str] | Sequence[RedactionRule]
+
+@runtime_checkable
+class Rule(Protocol):
+    """LangChain's `RedactionRule`, whose package takes long to import."""
+
+    def resolve(self) -> Any:
+        """Return the rule with its detector; its `apply` returns a text and what was found in it."""
+
+
+Redact: TypeAlias = Callable[[str], str] | Sequence[Rule]
 """A function of a text, or rules such as `[RedactionRule(pii_type="email")]`, applied in their order."""
 
 Redactor: TypeAlias = Callable[[str], str]
-
-T = TypeVar("T")
 
 _NAMES: Final = frozenset(
     {

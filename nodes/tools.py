@@ -42,6 +42,7 @@ from langgraft.nodes.dialogue import responding
 from langgraft.nodes.identity import memory_of_call
 from langgraft.nodes.judge import answering_all
 from langgraft.nodes.memory import filed, provided, questions_about
+from langgraft.nodes.redaction import Redact, redacted, redactor
 from langgraft.nodes.replies import encodable
 
 Runtime: TypeAlias = ToolRuntime[Any, Any]
@@ -87,7 +88,12 @@ class _Note(BaseModel):
 
 @checked
 def memory_tools(
-    memory: MemoryOf, *, domain: str = "chat", budget: Budget | None = None, remember: bool = True
+    memory: MemoryOf,
+    *,
+    domain: str = "chat",
+    budget: Budget | None = None,
+    remember: bool = True,
+    redact: Redact | None = None,
 ) -> list[BaseTool]:
     """Make the tools `search_memory` and `remember`, for an agent that asks and notes by itself.
 
@@ -97,7 +103,7 @@ def memory_tools(
 
     ```python
     def of_user(runtime: ToolRuntime) -> MemoryProvider:
-        return SimpleRAG(runtime.store, namespace=("users", runtime.context.user_id))
+        return SimpleRAG(runtime.store, namespace=("users", runtime.server_info.user.identity))
 
 
     agent = create_agent(model, tools=memory_tools(of_user), store=store, context_schema=Context)
@@ -109,22 +115,24 @@ def memory_tools(
         domain: The task family that notes are filed under.
         budget: Most tokens of what a search returns; `None`: those of `Budget()`.
         remember: Whether there is the tool `remember`, too.
+        redact: A function of a text, or LangChain's `RedactionRule`s. Queries and notes go through it.
 
     Raises:
         SettingsError: The provider learns from error records, which no note is; or, when a tool is
             called, the function returns something else than a provider.
     """
-    budget = budget or Budget()
+    budget, apply = budget or Budget(), redactor(redact, "`redact` of memory_tools")
 
     def search_of(query: str, limit: int, runtime: Runtime) -> Program[Call, _Answer]:
         found = _memory_of(memory, runtime)
+        query = query if apply is None else apply(query)
         recalled = yield from provided(found, query, _asking(domain, query), budget)
         return _shown(recalled, limit, budget), {_FOLLOWS: [*recalled.receipt.sources]}
 
     def note_of(text: str, when_to_use: str, runtime: Runtime) -> Program[Call, _Answer]:
         kept_by = _memory_of(memory, runtime)
         _check_keeps_notes(kept_by)
-        noted = _episode(domain, text, when_to_use, runtime)
+        noted = redacted(_episode(domain, text, when_to_use, runtime), apply)
         if kept_by.settings.trust is not None:
             state = runtime.state if isinstance(runtime.state, Mapping) else {}
             sources = combined([source("tool", REMEMBER)], tools_in(state.get("messages", ())))

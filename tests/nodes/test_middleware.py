@@ -294,7 +294,7 @@ def test_turn_that_broke_off_after_its_answer_is_filed_by_the_next_with_outcome_
     class Breaks(AgentMiddleware[Any, Any]):
         breaks = True
 
-        def after_model(self, state: Any, runtime: Any) -> None:  # noqa: ARG002
+        def after_model(self, state: Any, runtime: Any) -> None:
             if self.breaks and not state["messages"][-1].tool_calls:
                 raise TimeoutError
 
