@@ -54,6 +54,7 @@ from langgraft.memory.model import (
     SetState,
 )
 from langgraft.memory.rankers.base import Ranker
+from langgraft.memory.recall import field_of, item_of
 from langgraft.memory.recall import ranked_items as ranked_items  # noqa: PLC0414  (documented here too)
 from langgraft.memory.stores.corpora import Corpora, SharedIndexes
 from langgraft.memory.stores.filters import passes
@@ -180,15 +181,14 @@ def loaded(records: Iterable[Item | None]) -> BankContent:
 
 def _load(record: Item, content: BankContent) -> None:
     if record.key.startswith(_ITEM):
-        value = unseal(record.value)
-        item = MemoryItem.from_json(value["item"])
+        item = item_of(record)
         content.items[item.id] = item
-        if value["notes"]:
-            content.notes[item.id] = deepcopy(value["notes"])
+        if notes := field_of(record, "notes"):
+            content.notes[item.id] = deepcopy(notes)
     elif record.key.startswith(_STATE):
-        value = unseal(record.value)
-        key = value.get("name", record.key.removeprefix(_STATE))
-        content.state[key] = deepcopy(value["value"])
+        value = deepcopy(field_of(record, "value"))
+        key = unseal(record.value).get("name", record.key.removeprefix(_STATE))
+        content.state[key] = value
     elif record.key != STAMP and not record.key.startswith(WITHHELD):
         msg = f"namespace {record.namespace} holds {record.key!r}, which is no bank's record"
         raise InputError(msg)
@@ -199,9 +199,7 @@ def read_state(namespace: Namespace, keys: Sequence[str]) -> Program[list[JSON]]
     results = yield [GetOp(namespace, state_key(key)) for key in keys]
     records = cast("Sequence[Item | None]", results)
     # A copy: some stores hand out what they hold, and a provider may go on to fill it.
-    return [
-        None if record is None else deepcopy(unseal(record.value)["value"]) for record in records
-    ]
+    return [None if record is None else deepcopy(field_of(record, "value")) for record in records]
 
 
 def apply_delta(namespace: Namespace, delta: MemoryDelta) -> Program[None]:
