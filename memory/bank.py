@@ -62,7 +62,7 @@ from langgraft.memory.stores.named import GuardedStore
 from langgraft.memory.stores.programs import Address, Namespace, Program, Step, read_all
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
-from langgraft.memory.writers import OtherProcesses, OtherWriters, other_writers
+from langgraft.memory.writers import Fenced, OtherProcesses, OtherWriters, other_writers
 
 T = TypeVar("T")
 ItemT = TypeVar("ItemT", bound=Item)
@@ -508,6 +508,7 @@ class OpenBank:
         self._namespace = namespace
         self.alone = others.alone
         self._detects_conflicts = not others.alone and others.lock is None
+        self._fenced = others.fenced
         self._name = uuid.uuid4().hex
         self._wrote = False
         self._looked = False
@@ -547,10 +548,11 @@ class OpenBank:
                 if self.alone:
                     return (yield step)
                 number = (seen or {}).get("number", 0) + 1
-                seen = {"number": number, "writer": self._name}
-                stamp = PutOp(self._namespace, STAMP, seen, index=False)
-                results = yield [*cast("Sequence[Op]", step), stamp]
-            self._seen, self._wrote = seen, True
+                mine = {"number": number, "writer": self._name}
+                stamp = PutOp(self._namespace, STAMP, mine, index=False)
+                ops = [*cast("Sequence[Op]", step), stamp]
+                results = yield Fenced(ops, stamp, seen) if self._fenced else ops
+            self._seen, self._wrote, seen = mine, True, mine
             return results[:-1]
 
         return (yield from relay(program, answer))
