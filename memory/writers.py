@@ -13,8 +13,13 @@ asynchronous one
 asynchronous one           connection more. The lock is lost with that connection, such as when
                            the server restarts. So each write also compares who wrote last, in
                            its own transaction, and raises `BankConflictError` if that moved
+Chroma server, a client of are kept out of each write by a record that only one can make; that
+yours                      they wrote is noticed before it: `BankConflictError` is raised
 any other                  are noticed afterwards: `BankConflictError` is raised
 =========================  ====================================================================
+
+What a batch has written when it breaks off differs too. LangGraph promises nothing. A store that may
+leave a part of it gets a record of what was there before (`OtherWriters.whole`).
 """
 
 import asyncio
@@ -31,6 +36,7 @@ from hashlib import sha256
 from typing import Any, Final, Protocol, TypeVar, cast
 from weakref import finalize, ref
 
+import orjson
 from filelock import FileLock, Timeout
 from langgraph.store.base import BaseStore, Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
@@ -63,29 +69,55 @@ class OtherWriters:
         alone: Nobody does, or the store itself tells what was written (`ChangeLog`).
         lock: What keeps others out; without it, that they wrote is only noticed.
         fenced: Whether the lock may be lost unnoticed, so that writes must be `Fenced`.
+        whole: Says of operations whether the store carries out all of them or none, whatever fails;
+            `None`: it always does.
     """
 
     alone: bool
     lock: OtherProcesses | None = None
     fenced: bool = False
+    whole: Callable[[Sequence[Op]], bool] | None = None
 
 
 def other_writers(store: BaseStore, namespace: Sequence[str]) -> OtherWriters:
     """Return who else may write to a bank in a store."""
-    if isinstance(store, InMemoryStore) or getattr(store, "alone", False):
+    if isinstance(store, InMemoryStore):
         return OtherWriters(alone=True)
+    if hasattr(store, "put_new"):  # Chroma, which is not imported for this
+        return OtherWriters(getattr(store, "alone", False), whole=_one_request)
+    if getattr(store, "alone", False):
+        return OtherWriters(alone=True, whole=_one_operation)
     if isinstance(store, SQLiteFileStore):  # it tells what others wrote
         return OtherWriters(True, _BesideFile(str(store.path)))
     if _is_a(store, "langgraph.store.sqlite", "SqliteStore"):
         path = _sqlite_path(store)
-        if path is None:
-            return OtherWriters(alone=False)
-        return OtherWriters(False, _BesideFile(path)) if path else OtherWriters(alone=True)
+        lock = _BesideFile(path) if path else None
+        # Where an operation fails, it commits those before.
+        return OtherWriters(path == "", lock, whole=_one_operation)
     if _is_a(store, "langgraph.store.sqlite.aio", "AsyncSqliteStore"):
-        return OtherWriters(False, _BesideAsyncFile(store))
+        return OtherWriters(False, _BesideAsyncFile(store), whole=_one_operation)
     if _is_postgres(store):
         return OtherWriters(False, _advisory(store, namespace), fenced=True)
-    return OtherWriters(alone=False)
+    return OtherWriters(alone=False, whole=_one_operation)
+
+
+def _one_operation(ops: Sequence[Op]) -> bool:
+    return len(ops) <= 1
+
+
+_MOST_OPS: Final = 1_000
+_MOST_BYTES: Final = 4_000_000
+
+
+def _one_request(ops: Sequence[Op]) -> bool:
+    """Say whether Chroma is sent operations in one request, which it carries out whole."""
+    values = [op.value for op in ops if isinstance(op, PutOp)]
+    deletes = values.count(None)
+    return (
+        len(values) <= _MOST_OPS
+        and deletes in (0, len(values))
+        and sum(len(orjson.dumps(value)) for value in values) < _MOST_BYTES
+    )
 
 
 def _is_a(store: BaseStore, module: str, name: str) -> bool:
@@ -272,6 +304,22 @@ def address_of(connection: Any) -> dict[str, Any]:
 _NOT_AN_ADDRESS: Final = frozenset(
     {"autocommit", "context", "cursor_factory", "prepare_threshold", "row_factory"}
 )
+
+
+class PutNew(Carried):
+    """A write of a record that is not there yet, where a store knows how; answers whether it was made."""
+
+    def fits(self, store: BaseStore) -> bool:
+        """Say whether a store knows."""
+        return hasattr(store, "put_new")
+
+    def carry_out(self, store: Any) -> list[Result]:
+        """Make it."""
+        return [store.put_new(op) for op in self]
+
+    async def acarry_out(self, store: Any) -> list[Result]:
+        """Make it, asynchronously."""
+        return await asyncio.to_thread(self.carry_out, store)
 
 
 _FIRST: Final = """

@@ -5,6 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 import pytest
@@ -17,7 +18,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from langgraft._core.errors import BankConflictError, LanggraftError
 from langgraft.memory import Episode, Outcome
-from langgraft.memory.providers import SimpleRAG
+from langgraft.memory.providers import SimpleRAG, TrajectoryMemory
 
 pytestmark = pytest.mark.skipif(not available(), reason="no PostgreSQL here")
 
@@ -83,7 +84,10 @@ def lose_locks(uri: str) -> None:
 def pooled(where: str, kind: type[PostgresStore] = PostgresStore) -> Iterator[PostgresStore]:
     """Open a store on a pool, which connects again after a restart."""
     options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
-    with ConnectionPool(where, kwargs=options, min_size=1, max_size=2, timeout=60) as pool:
+    pool: ConnectionPool[Any] = ConnectionPool(
+        where, kwargs=options, min_size=1, max_size=2, timeout=60, open=False
+    )
+    with pool:
         yield kind(pool)
 
 
@@ -161,7 +165,7 @@ def storm(restarts: int, filed_between: int) -> tuple[Counter[int], set[str], li
     def write(where: str, writer: int) -> None:
         number = 0
         with pooled(where) as store:
-            memory = SimpleRAG(store)
+            memory = TrajectoryMemory(store)
             while not ended.is_set():
                 try:
                     memory.file(episode(f"{writer}-{number}"))
@@ -189,7 +193,7 @@ def storm(restarts: int, filed_between: int) -> tuple[Counter[int], set[str], li
             for thread in writers:
                 thread.join()
         with PostgresStore.from_conn_string(uri) as store:
-            items = SimpleRAG(store).content().items.values()
+            items = TrajectoryMemory(store).content().items.values()
             orders = Counter(item.order_index for item in items)
             return orders, {item.episode_id for item in items}, acknowledged
 
