@@ -14,7 +14,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.sqlite import SqliteSaver
 from memory_command import ran_here, refusal
 
-from langgraft._core.errors import InputError
+from langgraft._core.errors import InputError, LanggraftError
 from langgraft.benchmarks.harness.budget import CallBudget
 from langgraft.benchmarks.harness.cache import Request, ResponseCache
 from langgraft.environments.sandboxes.cached import ExecutionCache
@@ -193,6 +193,24 @@ def test_store_when_it_has_an_earlier_layout_then_opens_with_what_it_lacked(tmp_
             store.delete(("ada",), "a")
             store.forget_deleted(("ada",))
             assert store.changes(("ada",), ["name", 0]).addresses is None
+
+
+def test_chroma_when_its_database_has_a_trigger_then_is_refused(tmp_path: Path) -> None:
+    """Chroma's tables only keep what is written to them; its own full-text index is known."""
+    for _ in range(2):
+        with open_memory(f"chroma:{tmp_path}") as memory:
+            _use(memory)
+    database = tmp_path / "chroma.sqlite3"
+    with closing(sqlite3.connect(database)) as file, file:
+        file.execute("CREATE TABLE copies (a)")
+        file.execute(
+            "CREATE TRIGGER t AFTER INSERT ON embeddings BEGIN INSERT INTO copies VALUES (1); END"
+        )
+    before = database.read_bytes()
+    with pytest.raises(LanggraftError, match="trigger 't'"):
+        open_memory(f"chroma:{tmp_path}")
+    assert refusal("show", "--store", f"chroma:{tmp_path}", "--provider", "trajectory")
+    assert database.read_bytes() == before
 
 
 def test_checkpoints_when_a_trigger_copies_them_then_erasing_is_refused(tmp_path: Path) -> None:
