@@ -6,10 +6,12 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hostile_sqlite import KINDS, bytes_of
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.sqlite import SqliteSaver
 from memory_command import ran_here, refusal
@@ -38,7 +40,7 @@ def _banks(path: Path) -> None:
         _use(banks["ada"])
 
 
-def _use(memory: MemoryProvider) -> None:
+def _use(memory: MemoryProvider[Any]) -> None:
     memory.content()
     memory.file(Episode("e1", "door", "t1", "open the door", (), Outcome(success=True)))
 
@@ -217,7 +219,7 @@ def test_checkpoints_when_a_trigger_copies_them_then_erasing_is_refused(tmp_path
     """A file of checkpoints is used only if its tables do nothing but keep them; others may be there."""
     path = tmp_path / "checkpoints.sqlite"
     with SqliteSaver.from_conn_string(str(path)) as saver:
-        config = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+        config: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
         saver.put(config, empty_checkpoint(), {}, {})
     with closing(sqlite3.connect(path)) as file, file:
         file.execute("CREATE TABLE mine (a CHECK (a > 0))")
