@@ -21,8 +21,11 @@ Reading it shows what became out of date. There is one writer of a bank at a tim
 and, where a store allows it, beyond (`langgraft.memory.writers`).
 
 Where others cannot be kept out, a writer that finds the record moved since its own last write raises
-`BankConflictError` and writes nothing; the record is read once more right before a write, which leaves the
-time between the two for what stays unseen.
+`BankConflictError` and writes nothing; the record is read once more right before a write. In Chroma
+nobody can write between the two. In a store of your own, that time stays unseen.
+
+A store may carry out a part of a batch and then fail. Where it may, what was there before is written
+down first. The next writer puts it back, so that an episode is filed whole or not at all.
 """
 
 import asyncio
@@ -41,7 +44,7 @@ from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result, Sear
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import JSON, portable_name, portable_record, unseal
-from langgraft._core.effects import PerStore, relay, run_in_thread
+from langgraft._core.effects import Call, PerStore, relay, run_in_thread
 from langgraft._core.errors import BankConflictError, InputError, SettingsError
 from langgraft.memory.model import (
     Add,
@@ -54,6 +57,7 @@ from langgraft.memory.model import (
     SetState,
 )
 from langgraft.memory.rankers.base import Ranker
+from langgraft.memory.recall import field_of, item_of
 from langgraft.memory.recall import ranked_items as ranked_items  # noqa: PLC0414  (documented here too)
 from langgraft.memory.stores.corpora import Corpora, SharedIndexes
 from langgraft.memory.stores.filters import passes
@@ -61,7 +65,13 @@ from langgraft.memory.stores.named import GuardedStore
 from langgraft.memory.stores.programs import Address, Namespace, Program, Step, read_all
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
-from langgraft.memory.writers import OtherProcesses, OtherWriters, other_writers
+from langgraft.memory.writers import (
+    Fenced,
+    OtherProcesses,
+    OtherWriters,
+    PutNew,
+    other_writers,
+)
 
 T = TypeVar("T")
 ItemT = TypeVar("ItemT", bound=Item)
@@ -81,6 +91,9 @@ RECORDS: Final = "langgraft-bank"
 
 STAMP: Final = "stamp"
 """Key of the record that says who wrote last; no part of the content."""
+
+BEFORE: Final = "before"
+"""Key of the record that says what is being written over; no part of the content."""
 
 WITHHELD: Final = "withheld/"
 """Prefix of the key under which a listing shows that there is a record which is not to be seen."""
@@ -180,16 +193,15 @@ def loaded(records: Iterable[Item | None]) -> BankContent:
 
 def _load(record: Item, content: BankContent) -> None:
     if record.key.startswith(_ITEM):
-        value = unseal(record.value)
-        item = MemoryItem.from_json(value["item"])
+        item = item_of(record)
         content.items[item.id] = item
-        if value["notes"]:
-            content.notes[item.id] = deepcopy(value["notes"])
+        if notes := field_of(record, "notes"):
+            content.notes[item.id] = deepcopy(notes)
     elif record.key.startswith(_STATE):
-        value = unseal(record.value)
-        key = value.get("name", record.key.removeprefix(_STATE))
-        content.state[key] = deepcopy(value["value"])
-    elif record.key != STAMP and not record.key.startswith(WITHHELD):
+        value = deepcopy(field_of(record, "value"))
+        key = unseal(record.value).get("name", record.key.removeprefix(_STATE))
+        content.state[key] = value
+    elif record.key not in (STAMP, BEFORE) and not record.key.startswith(WITHHELD):
         msg = f"namespace {record.namespace} holds {record.key!r}, which is no bank's record"
         raise InputError(msg)
 
@@ -199,9 +211,7 @@ def read_state(namespace: Namespace, keys: Sequence[str]) -> Program[list[JSON]]
     results = yield [GetOp(namespace, state_key(key)) for key in keys]
     records = cast("Sequence[Item | None]", results)
     # A copy: some stores hand out what they hold, and a provider may go on to fill it.
-    return [
-        None if record is None else deepcopy(unseal(record.value)["value"]) for record in records
-    ]
+    return [None if record is None else deepcopy(field_of(record, "value")) for record in records]
 
 
 def apply_delta(namespace: Namespace, delta: MemoryDelta) -> Program[None]:
@@ -400,6 +410,10 @@ def _renamed(change: Change, names: Mapping[str, str]) -> Change:
 
 _POLL_SECONDS: Final = 0.001
 _POLL_OTHERS_SECONDS: Final = 0.005
+_POLL_WRITER_SECONDS: Final = 0.02
+
+PATIENCE_SECONDS: Final = 5.0
+"""How long to wait, in a store without locks, for a writer that has begun a batch and not ended it."""
 
 MOST_IDLE: Final = 128
 """Banks of a store whose indexes are kept while no provider has them open: the latest."""
@@ -466,6 +480,10 @@ class WriterLock:
             self._lock.release()
 
 
+async def _asleep(seconds: float) -> None:
+    await asyncio.sleep(seconds)
+
+
 def _check_may_wait() -> None:
     try:
         asyncio.get_running_loop()
@@ -495,6 +513,9 @@ async def _enter(others: OtherProcesses) -> None:
         await asyncio.sleep(_POLL_OTHERS_SECONDS)
 
 
+_WRITE_ALONE: Final = "nothing was written. Let one process write, or call `refresh` and file again"
+
+
 class OpenBank:
     """One bank, as this process has it open.
 
@@ -510,6 +531,9 @@ class OpenBank:
         self._namespace = namespace
         self.alone = others.alone
         self._detects_conflicts = not others.alone and others.lock is None
+        self._fenced = others.fenced
+        self._is_whole = others.whole
+        self._tidy = others.whole is None
         self._name = uuid.uuid4().hex
         self._wrote = False
         self._looked = False
@@ -525,17 +549,22 @@ class OpenBank:
         yield from self._catch_up()
         return (yield from program)
 
-    def writing(self, program: Program[T], corpora: Corpora | None = None) -> Program[T]:
+    def writing(
+        self, program: Program[T], corpora: Corpora | None = None, *, frozen: bool = False
+    ) -> Program[T]:
         """Run a program that may write, under the lock; what it sees is as `reading` shows it.
 
         Args:
             program: The program.
             corpora: The indexes of the provider that writes, if it ranks.
+            frozen: Nothing may be written, so that what was left half written stays.
 
         Raises:
             InputError: The directory of these indexes was closed.
             BankConflictError: Somebody who cannot be kept out writes too; nothing was written.
         """
+        if not frozen:
+            yield from self._tidy_up()
         seen = None if self.alone else (yield from self._catch_up())
 
         def answer(step: Step) -> Program[list[Result]]:
@@ -543,30 +572,107 @@ class OpenBank:
             touched = list(_touched(step)) if isinstance(step, Sequence) else []
             if not touched:
                 return (yield step)
+            asked = cast("Sequence[Op]", step)
+            ops, mine = asked, None
+            if not self.alone:
+                mine = {"number": (seen or {}).get("number", 0) + 1, "writer": self._name}
+                stamp = PutOp(self._namespace, STAMP, mine, index=False)
+                ops = [*ops, stamp]
+                if self._fenced:
+                    ops = Fenced(ops, stamp, seen)
+            note = yield from self._note(touched, ops)
             if self._detects_conflicts:
                 yield from self._check_alone(seen)
             with (corpora or self.indexes).writing(touched):
-                if self.alone:
-                    return (yield step)
-                number = (seen or {}).get("number", 0) + 1
-                seen = {"number": number, "writer": self._name}
-                stamp = PutOp(self._namespace, STAMP, seen, index=False)
-                results = yield [*cast("Sequence[Op]", step), stamp]
-            self._seen, self._wrote = seen, True
-            return results[:-1]
+                results = yield ops
+            if mine is not None:
+                self._seen, self._wrote, seen = mine, True, mine
+            if note is not None:
+                if self._detects_conflicts and (yield from self._noted()) != note:
+                    msg = "this write took so long that another writer has written over it"
+                    raise self._conflict(msg, "call `refresh` and file again")
+                yield [self._nothing_before]
+                self._tidy = True
+            return results[: len(asked)]
 
         return (yield from relay(program, answer))
+
+    @property
+    def _nothing_before(self) -> PutOp:
+        return PutOp(self._namespace, BEFORE, None)
+
+    def _note(
+        self, touched: Sequence[Address], ops: Sequence[Op]
+    ) -> Program[dict[str, Any] | None]:
+        """Write down what is there before it is written over, where a part may be written.
+
+        Raises:
+            BankConflictError: Somebody else is writing.
+        """
+        if self._is_whole is None or (not self._detects_conflicts and self._is_whole(ops)):
+            return None
+        places = list(dict.fromkeys(touched))
+        held = cast("list[Item | None]", (yield [GetOp(*place) for place in places]))
+        before = [
+            [list(namespace), key, None if item is None else deepcopy(item.value)]
+            for (namespace, key), item in zip(places, held, strict=True)
+        ]
+        note = {"writer": self._name, "token": uuid.uuid4().hex, "records": before}
+        self._tidy = False
+        (made,) = yield PutNew([PutOp(self._namespace, BEFORE, portable_record(note), index=False)])
+        if cast("object", made) is False:
+            raise self._conflict("another writer is writing to it at this moment")
+        return note
+
+    def _tidy_up(self) -> Program[None]:
+        """Put back what was there before a write that broke off.
+
+        Raises:
+            BankConflictError: Somebody else is writing, and does not end.
+        """
+        if self._tidy and (self._is_whole is None or self.alone):
+            return
+        note = yield from self._noted()
+        waited = 0.0
+        while note is not None and self._detects_conflicts and note["writer"] != self._name:
+            # Dead or slow: who is slow for that long may be written over.
+            if waited >= PATIENCE_SECONDS:
+                break
+            yield Call(time.sleep, _asleep, _POLL_WRITER_SECONDS)
+            last, note = note, (yield from self._noted())
+            waited = waited + _POLL_WRITER_SECONDS if note == last else 0.0
+        if note is not None:
+            writes = [
+                PutOp(tuple(namespace), key, value, index=False)
+                for namespace, key, value in note["records"]
+            ]
+            with self.indexes.writing([(op.namespace, op.key) for op in writes]):
+                yield writes
+                if not self.alone:
+                    stamp = yield from self._stamp()
+                    mine = {"number": (stamp or {}).get("number", 0) + 1, "writer": self._name}
+                    yield [PutOp(self._namespace, STAMP, mine, index=False)]
+                yield [self._nothing_before]
+            self.indexes.clear()
+        self._tidy = True
+
+    def _noted(self) -> Program[dict[str, Any] | None]:
+        results = yield [GetOp(self._namespace, BEFORE)]
+        record = cast("Item | None", results[0])
+        return None if record is None else dict(unseal(record.value))
+
+    def _conflict(self, why: str, advice: str = _WRITE_ALONE) -> BankConflictError:
+        return BankConflictError(f"{why}; {advice}", namespace=self._namespace)
 
     def _check_alone(self, seen: dict[str, Any] | None) -> Program[None]:
         """Refuse to write after somebody else."""
         stamp = yield from self._stamp()
         if stamp != seen or (self._wrote and (stamp or {}).get("writer") != self._name):
+            yield [self._nothing_before]
+            self._tidy = True
             who = f"writer {stamp['writer'][:8]}" if stamp else "somebody who emptied it"
-            msg = (
-                f"{who} wrote to it since this process did, and the store offers no lock; nothing"
-                " was written. Let one process write, or call `refresh` and file again"
-            )
-            raise BankConflictError(msg, namespace=self._namespace)
+            why = f"{who} wrote to it since this process did, and the store offers no lock"
+            raise self._conflict(why)
 
     def _catch_up(self) -> Program[dict[str, Any] | None]:
         """Read who wrote last, and forget what was read before."""

@@ -604,7 +604,7 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
 
     def _writing(self, program: Program[T]) -> Program[T]:
         corpora = None if self._ranked is None else self._ranked.corpora
-        return self._bank.writing(self._with_ranking(program), corpora)
+        return self._bank.writing(self._with_ranking(program), corpora, frozen=self._frozen)
 
     def _with_ranking(self, program: Program[T]) -> Program[T]:
         """Have searches answered by rank; all else goes to the store as it is."""

@@ -197,8 +197,28 @@ _WIDENING: Final = 16
 
 
 def item_of(record: Item) -> MemoryItem:
-    """Return the item a record holds."""
-    return MemoryItem.from_json(unseal(record.value)["item"])
+    """Return the item a record holds.
+
+    Raises:
+        InputError: It holds none: somebody else wrote it.
+    """
+    return MemoryItem.from_json(field_of(record, "item"))
+
+
+def field_of(record: Item, name: str) -> Any:
+    """Return a field of a bank's record.
+
+    Raises:
+        InputError: It is not there: somebody else wrote the record.
+    """
+    try:
+        return unseal(record.value)[name]
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        msg = (
+            f"namespace {tuple(record.namespace)!r}: record {record.key!r:.80} has no field {name!r},"
+            " so that no bank wrote it; remove it, or name another bank"
+        )
+        raise InputError(msg) from error
 
 
 def ranked_items(

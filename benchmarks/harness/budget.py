@@ -8,12 +8,13 @@ from functools import cache
 from importlib.resources import files
 from operator import add
 from pathlib import Path
+from sqlite3 import Cursor
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from langgraft._core.errors import BudgetExceededError, InputError
-from langgraft._core.sqlite_file import Layout, SQLiteFile
+from langgraft._core.sqlite_file import DamagedError, Layout, SQLiteFile
 from langgraft._core.untrusted import load_yaml
 
 if TYPE_CHECKING:  # plans and logs are read without what asks models
@@ -264,7 +265,7 @@ class CallBudget:
             if self._file is None:
                 self._file = SQLiteFile(self._path, _FILE)
             with self._file.transaction(write=True) as cursor:
-                row = cursor.execute("SELECT * FROM spent").fetchone()
+                row = _counted(cursor)
                 if row is None:
                     row = self._counts
                     cursor.execute("INSERT INTO spent VALUES (?, ?, ?)", row)
@@ -277,6 +278,16 @@ class CallBudget:
         """Close the file; the next use opens it again."""
         if self._file is not None:
             self._file.close()
+
+
+def _counted(cursor: Cursor) -> tuple[int, int, int] | None:
+    """Return what a file has counted; `None` in a new one."""
+    match cursor.execute("SELECT calls, tokens, picodollars FROM spent").fetchone():
+        case None:
+            return None
+        case int(calls), int(tokens), int(pico):
+            return calls, tokens, pico
+    raise DamagedError("it does not count in numbers")
 
 
 def _exceeded(name: str, had: int, more: int, most: int) -> str:
@@ -314,7 +325,7 @@ def read_spent(path: Path) -> dict[str, float] | None:
     file = SQLiteFile(path, _FILE, read_only=True)
     try:
         with file.transaction(write=False) as cursor:
-            row = cursor.execute("SELECT * FROM spent").fetchone()
+            row = _counted(cursor)
     finally:
         file.close()
     return (

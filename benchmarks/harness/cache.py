@@ -16,6 +16,7 @@ import sqlite3
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -48,18 +49,17 @@ SCHEMA_VERSION = 1
 MOST_CHARACTERS = 16 << 20
 """Of a reply that is kept, as JSON, and of its request."""
 
-_REQUESTS: Final = (
-    "CREATE TABLE IF NOT EXISTS requests (key TEXT PRIMARY KEY, request BLOB NOT NULL)"
-)
-"""Files of before requests were kept get it when they are opened; versions of before leave it alone."""
+_REPLIES: Final = "CREATE TABLE replies (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
+_REQUESTS: Final = "CREATE TABLE requests (key TEXT PRIMARY KEY, request BLOB NOT NULL)"
 
 _FILE = Layout(
     kind="a response cache",
     application=0,
     version=SCHEMA_VERSION,
-    schema=f"CREATE TABLE replies (key TEXT PRIMARY KEY, value TEXT NOT NULL);{_REQUESTS}",
+    schema=f"{_REPLIES};{_REQUESTS}",
     advice="give another path, or delete the file: models are then asked again",
     durable=False,
+    earlier=(_REPLIES,),
 )
 
 _logger = logging.getLogger(__name__)
@@ -118,12 +118,9 @@ class Request:
 
 def _unpacked(packed: bytes) -> Request:
     # The file may be somebody else's: a few bytes could stand for gigabytes.
-    try:
+    with _damage("request"):
         text = zlib.decompressobj().decompress(packed, MOST_CHARACTERS + 1)
-        request = Request(*load_json(text, MOST_CHARACTERS))
-        return _with_texts(request)
-    except (ValueError, TypeError, zlib.error) as error:
-        raise InputError(f"a request in the response cache is damaged: {error}") from error
+        return _with_texts(Request(*load_json(text, MOST_CHARACTERS)))
 
 
 def _with_texts(request: Request) -> Request:
@@ -178,9 +175,6 @@ class ResponseCache(BaseCache):
         if self.mode is not CacheMode.OFF:
             read_only = self.mode is CacheMode.READ_ONLY
             self._file = SQLiteFile(self.path, _FILE, read_only=read_only)
-            if not read_only:
-                with self._file.transaction(write=True) as cursor:
-                    cursor.execute(_REQUESTS)
 
     def lookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
         """Do as `answer`."""
@@ -350,12 +344,14 @@ class ResponseCache(BaseCache):
             left = _count(cursor)
             for key, value, packed in _all(cursor):
                 request = _unpacked(packed)
+                with _damage("reply"):
+                    replies = json.loads(value)
                 line = {
                     "key": key,
                     "replicate": request.replicate,
                     "model": request.model,
                     "prompt": request.prompt,
-                    "replies": json.loads(value),
+                    "replies": replies,
                 }
                 text = key_text(line).encode()
                 if not any(secret in text for secret in hidden):
@@ -457,12 +453,32 @@ class ResponseCache(BaseCache):
 
 
 def _read(value: str) -> Sequence[Generation]:
-    return [_read_reply(written) for written in json.loads(value)]
+    with _damage("reply"):
+        return [_read_reply(written) for written in json.loads(value)]
+
+
+@contextmanager
+def _damage(what: str) -> Iterator[None]:
+    """Refuse in one line what a file holds that is not what we keep: it may be somebody else's."""
+    try:
+        yield
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RecursionError,
+        zlib.error,
+    ) as error:
+        told = in_a_line(f"{type(error).__name__}: {error}", 200)
+        raise InputError(f"a {what} in the response cache is damaged: {told}") from error
 
 
 def _any_holds(holds: Callable[[JSON], bool], value: str, packed: bytes | None) -> bool:
     prompt = "" if packed is None else _unpacked(packed).prompt
-    return holds(prompt) or holds(json.loads(value))
+    with _damage("reply"):
+        replies = json.loads(value)
+    return holds(prompt) or holds(replies)
 
 
 def _insert(cursor: sqlite3.Cursor, key: str, value: str, packed: bytes) -> bool:

@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from typing_extensions import override
 
 from langgraft._core.errors import RunDirectoryError
+from langgraft._core.sqlite_file import CHECKPOINTS, check_file
 
 T = TypeVar("T")
 
@@ -70,11 +71,14 @@ async def open_checkpoints(path: Path) -> AsyncIterator[WholeWrites]:
     Raises:
         RunDirectoryError: It is no such file.
     """
-    async with aiosqlite.connect(path) as connection:
-        saver = WholeWrites(connection)
+    async with AsyncExitStack() as opened:
         try:
+            check_file(path, CHECKPOINTS)
+            connection = await opened.enter_async_context(aiosqlite.connect(path))
+            await connection.execute("PRAGMA trusted_schema = OFF")
+            saver = WholeWrites(connection)
             await saver.setup()
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, OSError) as error:
             msg = f"is damaged: {error}; remove its folder to search anew"
             raise RunDirectoryError(msg, path=path) from error
         try:

@@ -233,10 +233,22 @@ class ExecutionCache:
         if row is None:
             return None
         written, content, checksum = row
-        if _checksum(key, written, content) != checksum:
-            msg = f"{self.path}: the result {key[:12]} is damaged; {_FILE.advice}"
-            raise InputError(msg)
-        return read_result(written, content)
+        try:
+            if _checksum(key, written, content) == checksum:
+                return read_result(written, content)
+            why: Exception | None = None
+        # The file may be somebody else's, whose checksum is right.
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            AttributeError,
+            RecursionError,
+            zlib.error,
+        ) as error:
+            why = error
+        msg = f"{self.path}: the result {key[:12]} is damaged; {_FILE.advice}"
+        raise InputError(msg) from why
 
     def keep(self, key: str, result: ExecutionResult) -> ExecutionResult:
         """Keep a result, and return the one that counts: the first one of its key.

@@ -389,7 +389,8 @@ class SQLiteVectors:
         return None if row is None else row[0]
 
     def _vector(self, key: VectorKey, blob: bytes) -> Vector:
-        if not blob or len(blob) % _NUMBER.itemsize:
-            msg = f"{self.path}: the vector of {key} has {len(blob)} bytes; {_FILE.advice}"
+        if not isinstance(blob, bytes) or not blob or len(blob) % _NUMBER.itemsize:
+            has = f"{len(blob)} bytes" if isinstance(blob, bytes) else "no bytes"
+            msg = f"{self.path}: the vector of {key} has {has}; {_FILE.advice}"
             raise InputError(msg)
         return np.frombuffer(blob, dtype=_NUMBER).astype(np.float32)

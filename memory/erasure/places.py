@@ -18,7 +18,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import InfrastructureError
+from langgraft._core.errors import InfrastructureError, InputError
 from langgraft.memory.embedders.cached import CachedEmbedder, VectorCache
 from langgraft.memory.erasure.receipts import Looked
 from langgraft.memory.model import BankContent, MemoryItem
@@ -326,11 +326,29 @@ class CheckpointPlace:
 
     def _holding(self, wanted: Wanted) -> Iterator[str]:
         told: set[str] = set()
-        for each in self.saver.list(None):
+        for each in self._listed():
             thread = str(each.config["configurable"]["thread_id"])
             if thread not in told and self._is_in(each, wanted):
                 told.add(thread)
         yield from sorted(told)
+
+    def _listed(self) -> Iterator[Any]:
+        """List all checkpoints.
+
+        Raises:
+            InputError: One of them cannot be read: a file may be somebody else's.
+        """
+        listing = self.saver.list(None)
+        while True:
+            try:
+                each = next(listing, None)
+            except Exception as error:
+                words = " ".join(f"{type(error).__name__}: {error}".split())
+                msg = f"{self.name}: a checkpoint cannot be read: {words:.200}; nothing was erased there"
+                raise InputError(msg) from error
+            if each is None:
+                return
+            yield each
 
     def _is_in(self, checkpoint: Any, wanted: Wanted) -> bool:
         parts = (checkpoint.checkpoint, checkpoint.metadata, checkpoint.pending_writes)

@@ -29,7 +29,7 @@ from langgraph.store.base import (
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError, SettingsError
-from langgraft._core.sqlite_file import Layout, SQLiteFile
+from langgraft._core.sqlite_file import DamagedError, Layout, SQLiteFile
 from langgraft.memory.stores.filters import check_filter, passes
 from langgraft.memory.stores.kept_indexes import Changes, IndexFolder
 from langgraft.memory.stores.programs import (
@@ -50,11 +50,7 @@ _END: Final = "\x1f"
 """Behind each label of a namespace; JSON escapes it, so that no label holds it."""
 _BEYOND: Final = "\x20"
 
-_FILE: Final = Layout(
-    kind="a memory store of langgraft",
-    application=0x6C674D53,
-    version=1,
-    schema="""
+_RECORDS: Final = """
     CREATE TABLE records (
         namespace TEXT NOT NULL,
         key TEXT NOT NULL,
@@ -72,20 +68,35 @@ _FILE: Final = Layout(
         PRIMARY KEY (namespace, key)
     ) WITHOUT ROWID;
     CREATE INDEX left ON gone (change);
+"""
+
+_ERASED: Final = """
     CREATE TABLE erased (
         place TEXT NOT NULL,
         whole INTEGER NOT NULL,
         change INTEGER NOT NULL,
         PRIMARY KEY (place, whole)
     ) WITHOUT ROWID;
+"""
+_LOG: Final = """
     CREATE TABLE log (
         name TEXT NOT NULL,
         change INTEGER NOT NULL
     );
     INSERT INTO log VALUES (lower(hex(randomblob(16))), 0)
-    """,
+"""
+_EARLIER_LOG: Final = (
+    "CREATE TABLE log (name TEXT NOT NULL, change INTEGER NOT NULL, begins INTEGER NOT NULL)"
+)
+
+_FILE: Final = Layout(
+    kind="a memory store of langgraft",
+    application=0x6C674D53,
+    version=1,
+    schema=_RECORDS + _ERASED + _LOG,
     advice="name another file",
     overwrites=True,
+    earlier=(_RECORDS + _EARLIER_LOG, _RECORDS + _ERASED + _EARLIER_LOG),
 )
 
 _ROWS: Final = 20
@@ -154,10 +165,10 @@ class SQLiteFileStore(BaseStore):
     @checked
     def __init__(self, path: Path | str) -> None:
         self.path = sqlite_path(path)
+        self._file = SQLiteFile(self.path, _FILE)
         # Beside the file itself: two names of one file have the same indexes.
         real = self.path.resolve()
         self.indexes = IndexFolder(real.with_name(f"{real.name}.indexes"))
-        self._file = SQLiteFile(self.path, _FILE)
         self._threads: ThreadPoolExecutor | None = None
         self._process = 0
         self._closed = False
@@ -196,7 +207,7 @@ class SQLiteFileStore(BaseStore):
         """Tell which records under a prefix were written since a moment."""
         self._check_open()
         with self._file.transaction(write=False) as cursor:
-            name, change = cursor.execute("SELECT name, change FROM log").fetchone()
+            name, change = _log(cursor)
             now: JSON = [name, change]
             if since == now:
                 return Changes(now, ())
@@ -404,8 +415,16 @@ def _write(cursor: Cursor, writes: Mapping[tuple[str, str], str | None]) -> None
 
 def _next_change(cursor: Cursor) -> int:
     cursor.execute("UPDATE log SET change = change + 1")
-    (change,) = cursor.execute("SELECT change FROM log").fetchone()
-    return cast("int", change)
+    return _log(cursor)[1]
+
+
+def _log(cursor: Cursor) -> tuple[str, int]:
+    """Return the file's name for itself, and the number of its last change."""
+    match cursor.execute("SELECT name, change FROM log").fetchone():
+        case str(name), int(change):
+            return name, change
+    msg = "its log says nothing"
+    raise DamagedError(msg)
 
 
 def _is_erased(cursor: Cursor, prefix: Namespace, since: int) -> bool:
@@ -425,13 +444,21 @@ def _place(prefix: Namespace) -> str:
 
 def _read(row: _Record, kind: Callable[..., ItemT]) -> ItemT:
     namespace, key, value, created, updated = row
-    return kind(
-        value=json.loads(value),
-        key=_text(key),
-        namespace=_labels(namespace),
-        created_at=moment(created),
-        updated_at=moment(updated),
-    )
+    try:
+        found = json.loads(value) if isinstance(value, str) else None
+        if isinstance(found, dict):
+            return kind(
+                value=found,
+                key=_text(key),
+                namespace=_labels(namespace),
+                created_at=moment(created),
+                updated_at=moment(updated),
+            )
+    # What SQLite gives is of any type, and any length: a file may be somebody else's.
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        pass
+    msg = f"record {str(key)[:80]!r} holds no record's value"
+    raise DamagedError(msg)
 
 
 def _encoded(namespace: Namespace) -> str:

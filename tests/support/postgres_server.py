@@ -5,7 +5,7 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -40,9 +40,7 @@ def available() -> bool:
 
 @contextmanager
 def running_server() -> Iterator[str]:
-    """Run a server for as long as the block lasts; give the URI to connect with.
-
-    It listens on a socket in a folder of its own and nowhere else, and writes nothing safely.
+    """Run a server for as long as the block lasts, or use the one given; give the URI to connect with.
 
     Raises:
         RuntimeError: There is none, or it does not start.
@@ -50,6 +48,19 @@ def running_server() -> Iterator[str]:
     if given := os.environ.get(GIVEN):
         yield given
         return
+    with own_server() as (uri, _):
+        yield uri
+
+
+@contextmanager
+def own_server() -> Iterator[tuple[str, Callable[[], None]]]:
+    """Run a server for as long as the block lasts; give its URI, and what crashes and restarts it.
+
+    It listens on a socket in a folder of its own and nowhere else, and writes nothing safely.
+
+    Raises:
+        RuntimeError: There is none, or it does not start.
+    """
     programs = binaries()
     if programs is None:
         raise RuntimeError(HOW_TO_GET_IT)
@@ -62,9 +73,14 @@ def running_server() -> Iterator[str]:
         _run([str(programs / "initdb"), "--no-sync", *initialize], folder, owner)
         control = [str(programs / "pg_ctl"), "-D", str(data), "-w", "-t", "600"]
         options = f"-F -k {folder} -c listen_addresses='' -c max_connections=500"
-        _run([*control, "-l", str(log), "-o", options, "start"], folder, owner)
+        start = ["-l", str(log), "-o", options]
+        _run([*control, *start, "start"], folder, owner)
         try:
-            yield f"postgresql://tester@/postgres?host={folder}"
+            restart = [*control, *start, "-m", "immediate", "restart"]
+            yield (
+                f"postgresql://tester@/postgres?host={folder}",
+                lambda: _run(restart, folder, owner),
+            )
         finally:
             _run([*control, "-m", "immediate", "stop"], folder, owner)
     finally:

@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InfrastructureError, SettingsError, StorePathError
+from langgraft._core.sqlite_file import check_file
 from langgraft.memory.stores.kept_indexes import Changes
 from langgraft.memory.stores.programs import Address, Namespace
 
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 
 DATABASE: Final = "chroma.sqlite3"
 """Chroma's file in its folder."""
+
+_FULL_TEXT: Final = (
+    "CREATE VIRTUAL TABLE embedding_fulltext_search USING fts5(string_value, tokenize='trigram')",
+    "CREATE VIRTUAL TABLE embedding_fulltext USING fts5(string_value)",
+)
+"""The virtual tables that versions of Chroma make."""
 
 _PORTS = {"http": 8000, "https": 443}
 
@@ -191,6 +198,8 @@ def _embedded(folder: Path) -> "Client":
     from chromadb import PersistentClient  # noqa: PLC0415  (takes a second)
 
     try:
+        # Closed before Chroma opens it: two SQLite libraries of a process undo each other's locks.
+        check_file(folder / DATABASE, virtual=_FULL_TEXT)
         return cast("Client", PersistentClient(str(folder), settings=_settings()))
     except Exception as error:
         _forget(str(folder))

@@ -324,6 +324,25 @@ class ChromaStore(BaseStore):
             self._thread.submit(self._carry_out_waiting)
         return await asyncio.wrap_future(call.answer)
 
+    def put_new(self, op: PutOp) -> bool:
+        """Write a record unless there is one, also where others write; say whether it was written.
+
+        Args:
+            op: The write; its value must differ from what any other writer would write.
+
+        Raises:
+            InputError: The operation cannot be used, or the store is closed.
+            InfrastructureError: Chroma failed.
+        """
+        write = _write(op, None)
+        with self._lock:
+            self._check_open()
+            self._stamp = max(time.time_ns(), self._stamp + 1)
+            moments = self._stamp, self._stamp
+            value = write.value or "{}"
+            row = Row(*write.address, *moments, value, pack([]), row_id(write.address))
+            return self._table.add(row)
+
     def changes(self, prefix: Namespace, since: JSON) -> Changes:
         """Tell which records under a prefix were written since a moment; for `open` only."""
         assert self._connection.changes is not None

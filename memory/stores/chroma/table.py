@@ -108,6 +108,16 @@ class Table:
                 vectors = np.array([placeholder(i) for i in ids], dtype=np.float32)
                 self._rows.upsert(ids=ids, embeddings=vectors, metadatas=metadatas)
 
+    def add(self, row: Row) -> bool:
+        """Write a row unless there is one of its address; say whether it was written.
+
+        Of several clients that add one at the same time, Chroma keeps the first.
+        """
+        with self._errors("write to"):
+            vectors = np.array([placeholder(row.id)], dtype=np.float32)
+            self._rows.add(ids=[row.id], embeddings=vectors, metadatas=[row.metadata()])
+        return self.read([row.id]).get(row.id) == row
+
     def remove(self, ids: Sequence[str]) -> None:
         """Remove rows; those that are not there are no error."""
         with self._errors("delete from"):

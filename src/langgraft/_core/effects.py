@@ -26,6 +26,7 @@ import contextvars
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, ExitStack, suppress
@@ -221,11 +222,29 @@ class PerStore(Generic[T]):
         return found[1]
 
 
+class Carried(list["Op"], ABC):
+    """Operations that one kind of store carries out in a way of their own."""
+
+    @abstractmethod
+    def fits(self, store: "BaseStore") -> bool:
+        """Say whether a store is of that kind. A store around one passes them on."""
+
+    @abstractmethod
+    def carry_out(self, store: "BaseStore") -> "list[Result]":
+        """Carry them out."""
+
+    @abstractmethod
+    async def acarry_out(self, store: "BaseStore") -> "list[Result]":
+        """Do as `carry_out` does, asynchronously."""
+
+
 _LOCKS: Final = PerStore(threading.RLock)
 
 
 def carry_out(store: "BaseStore", ops: "Iterable[Op]") -> "list[Result]":
     """Do as `store.batch` does; a store in memory does it by itself."""
+    if isinstance(ops, Carried) and ops.fits(store):
+        return ops.carry_out(store)
     if not _is_in_memory(store):
         return store.batch(ops)
     operations = list(ops)
@@ -237,6 +256,8 @@ def carry_out(store: "BaseStore", ops: "Iterable[Op]") -> "list[Result]":
 
 async def acarry_out(store: "BaseStore", ops: "Iterable[Op]") -> "list[Result]":
     """Do as `store.abatch` does; a store in memory does it by itself."""
+    if isinstance(ops, Carried) and ops.fits(store):
+        return await ops.acarry_out(store)
     if not _is_in_memory(store):
         return await store.abatch(ops)
     operations = list(ops)

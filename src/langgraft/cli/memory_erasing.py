@@ -12,6 +12,7 @@ from typing import Any, Final
 from langgraft._core.canonical import JSON
 from langgraft._core.effects import SystemClock
 from langgraft._core.errors import InputError
+from langgraft._core.sqlite_file import open_checkpoints
 from langgraft.benchmarks.harness.erasing import ResponsePlace, RunDirectory
 from langgraft.cli.memory_banks import Address, kept_provider, mapping
 from langgraft.cli.printing import complain, say, write_json
@@ -181,9 +182,9 @@ def _saver(path: Path) -> Iterator[Any]:
 
     sqlite = require("langgraph.checkpoint.sqlite", extra="mle", purpose="A file of checkpoints")
     try:
-        with sqlite.SqliteSaver.from_conn_string(str(path)) as saver:
-            yield saver
-    except sqlite3.DatabaseError as error:
+        with open_checkpoints(path) as connection:
+            yield sqlite.SqliteSaver(connection)
+    except (sqlite3.DatabaseError, OSError) as error:
         msg = f"{path}: no SQLite file of checkpoints: {error}"
         raise InputError(msg) from error
 
