@@ -300,7 +300,7 @@ def secret_places(value: Any, where: str = "") -> Iterator[str]:
         place, each, identifies = todo.pop()
         if isinstance(each, Mapping):
             named = is_secret_name(str(each.get("name", ""))) and "value" in each
-            for name, part in reversed(each.items()):
+            for name, part in reversed(list(each.items())):
                 inside = ".".join(filter(None, (place, without_secrets(str(name)))))
                 confidential = is_secret_name(str(name)) or (named and name == "value")
                 given = part is not None and part != "" and not isinstance(part, bool)
