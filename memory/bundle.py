@@ -58,7 +58,7 @@ _NAMES: Final = (_MANIFEST, _ITEMS, _NOTES)
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
 
 
 class Provenance(_Part):

@@ -121,7 +121,7 @@ class Fact:
 class Attribute(BaseModel):
     """An attribute that settings declare: its facts are told always."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     name: str = Field(pattern=r"\w")
     """As facts name it."""

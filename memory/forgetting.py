@@ -82,7 +82,7 @@ def noted_items(content: BankContent) -> list[NotedItem]:
 class Forgetting(BaseModel, ABC):
     """Base of the policies: frozen settings that say which items go."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     counts_uses: ClassVar[bool] = False
     """Whether the policy goes by `uses` and `successes`, which are then counted."""

@@ -58,7 +58,7 @@ class MemoryItem(BaseModel):
     counters) is kept as notes in the bank and is recomputed where an item is imported.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
 
     id: str = Field(min_length=1)
     """Stable name, unique within a bank."""

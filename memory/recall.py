@@ -2,18 +2,18 @@
 
 Stored text must not end the block early or begin another one. To a language model
 `< / Recalled-Memory >` ends it, and so do fullwidth letters, letters of other scripts that look the
-same, and letters with invisible characters between them. Texts are therefore compared by their
-*skeleton*: each character as what Unicode says it stands for, in lower case, without blanks,
-accents and what cannot be seen, and then as what it looks like.
+same, letters with anything but letters between them, a prefix (`</x:recalled_memory>`) and HTML
+entities. Texts are therefore compared by their *skeleton*: each character as what Unicode says it
+stands for, in lower case, without accents and what cannot be seen, and then as what it looks like.
 """
 
+import html
 import math
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
-from itertools import islice
+from functools import partial
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from langgraph.store.base import Item, Result, SearchItem, SearchOp
@@ -474,12 +474,13 @@ _LOOKS_LIKE: Final = {
     "<": "\u2039\xab\u3008\u2329\u27e8\u27ea\u300a\u276c\u276e\u2770\u227a\u1438\u02c2\u29fc",
     ">": "\u203a\xbb\u3009\u232a\u27e9\u27eb\u300b\u276d\u276f\u2771\u227b\u1433\u02c3\u29fd",
     "/": "\\\u2044\u2215\u29f8\u2571\u27cb\u3033\u4e3f\u2216\u29f5\u29f9\u2572\u27cd",
-    "_": "-.:~\xb7\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u203f\u2022\u23af\u30fc",
-    "a": "@4\u0430\u03b1\u0251\u13aa\u1d00\ua4ee\u2c81\u2c65\u15e9",
+    ":": "\u02d0\u0589\u05c3\u2236\ua789",
+    "_": "\u30fc",
+    "a": "4\u0430\u03b1\u0251\u13aa\u1d00\ua4ee\u2c81\u2c65\u15e9",
     "c": "\u0441\u03f2\u1d04\u13df\ua4da\u2ca5\u0188\u023c\u1455",
     "d": "\u0501\u1d05\u13a0\ua4d3\u0111\u0256\u0257\u15ea",
     "e": "3\u0435\u03b5\u025b\u04bd\u1d07\u13ac\ua4f0\u2c89\u0247\u15f4",
-    "l": "1i|!\u0131\u03b9\u0456\u04cf\u01c0\u029f\u13de\ua4e1\u0142\u019a\u026b\u026d\u14aa",
+    "l": "1i\u0131\u03b9\u0456\u04cf\u01c0\u029f\u13de\ua4e1\u0142\u019a\u026b\u026d\u14aa",
     "m": "\u043c\u1d0d\u13b7\ua4df\u2c99\u0271\u15f0",
     "o": "0\u043e\u03bf\u03c3\u0585\u1d0f\u13be\ua4f3\u2c9f\xf8\u0275",
     "r": "\u0433\u1d26\u0280\u13a1\ua4e3\u024d\u027c\u027d\u027e\u13d2\u1587",
@@ -494,72 +495,179 @@ _DRAWN: Final = {
 _ALIKE: Final = _DRAWN | {
     other: one for one, others in _LOOKS_LIKE.items() for other in others.casefold()
 }
-_UNSEEN_KINDS: Final = frozenset({"Mn", "Me", "Cf", "Cc", "Zs", "Zl", "Zp"})
+_AS_LETTERS: Final = str.maketrans("|!@", "lla")
+"""Signs that stand for letters in one reading of a text, and separate letters in another."""
+_UNSEEN_KINDS: Final = frozenset({"Mn", "Me", "Cf", "Cc"})
 _UNSEEN: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 
-_OPENING: Final = re.compile(
-    rf"[<\u226e\u2280\ufe3d\ufe3f\ufe64\uff1c{_LOOKS_LIKE['<']}]|&(?:lt|#0*60|#x0*3c)(?![a-z0-9]);?",
+_WALL: Final = "\0"
+"""Stands in a skeleton for `DEFUSED`."""
+_ESCAPE: Final = re.compile(
+    r"&(?:amp;)*+(?:#0*+\d{1,7}|#x0*+[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});?"
+    r"|%[2-7][0-9a-f]|\\x[2-7][0-9a-f]|\\u00[2-7][0-9a-f]",
     re.IGNORECASE,
 )
-_CLOSE: Final = "(?:>|&(?:gt|#o*62|#xo*3e);?)"
-_MARKED: Final = "recalled_*(?:m|rn)e(?:m|rn)ory"
-_REST: Final = re.compile(rf"/+{_MARKED}{_CLOSE}?|{_MARKED}/*(?:[^<>]*=[^<>]*)?{_CLOSE}")
-"""What follows an opening bracket, as a skeleton: a marker that ends the block, whole or not, or
-a whole one that begins it."""
-_LONGEST: Final = 160
-"""Characters of a skeleton that are looked at behind an opening bracket."""
+"""Characters as HTML, URLs, Python and JSON write them."""
+_PIECE: Final = re.compile(rf"{re.escape(DEFUSED)}|{_ESCAPE.pattern}|.", re.DOTALL | re.IGNORECASE)
+_GAP: Final = rf"(?:(?![<>{_WALL}])[\W_])*+"
+_MARKED: Final = re.compile(
+    _GAP.join([*"recalled", f"(?:m|r{_GAP}n)", "e", f"(?:m|r{_GAP}n)", *"ory"])
+)
+"""The name of the block, whatever separates its letters."""
+_PART: Final = re.compile(f"[<{_WALL}]?[^<>{_WALL}]*+>?")
+"""All from one bracket to the next."""
+_SLASHED: Final = re.compile(r"(?:[^\w/]|_)*+/")
+_BETWEEN: Final = re.compile(r"(?<=[^\W_])[\W_]++")
+_BEHIND: Final = re.compile(r"[\W_]*+")
+_CONTROL: Final = re.compile(
+    r"<[|\uff5c][^\W\d][\w\u2581]{0,63}[|\uff5c]>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>"
+)
+"""Control tokens of chat templates, such as `<|im_start|>`: a server may read them in any text."""
+_NAME: Final = re.compile(r"[\w\u2581]+")
 
 
 def without_markers(text: str) -> str:
-    """Put `DEFUSED` where a text holds a marker, or what looks like one, and change nothing else.
+    """Put `DEFUSED` where a text holds a marker, or what looks like one.
 
-    Doing so again changes nothing at all.
+    Control tokens of chat templates get blanks, so that they begin no message of another role:
+    `<|im_start|>` becomes `<| im_start |>`. Nothing else is changed, and doing so again changes
+    nothing at all. The time it takes is linear in the length of the text.
     """
+    text = _CONTROL.sub(lambda token: _NAME.sub(r" \g<0> ", token[0]), text)
+    if not _spells_marker(text):
+        return text  # nearly all texts
+    letters, starts, ends = list[str](), list[int](), list[int]()
+    for piece in _PIECE.finditer(text):
+        seen = _WALL if piece[0] == DEFUSED else _unescaped(piece[0]).translate(_SKELETONS)
+        letters += seen
+        starts += [piece.start()] * len(seen)
+        ends += [piece.end()] * len(seen)
     kept: list[str] = []
     done = 0
-    for opening in _OPENING.finditer(text):
-        end = _marker_end(text, opening.end())
-        if end is not None:
-            kept += (text[done : opening.start()], DEFUSED)
-            done = end
+    for first, end in _markers("".join(letters)):
+        if starts[first] >= done:
+            kept += (text[done : starts[first]], DEFUSED)
+            done = ends[end - 1]
     return "".join((*kept, text[done:]))
 
 
-def _marker_end(text: str, start: int) -> int | None:
-    """Return where the marker ends whose opening bracket ends at `start`, if it is one."""
-    seen = list(islice(_seen(text, start), 1))
-    if not seen or seen[0][0] not in "/r":
-        return None  # nearly all brackets
-    seen = list(islice(_seen(text, start), _LONGEST))
-    marker = _REST.match("".join(letter for letter, _ in seen))
-    return None if marker is None else seen[marker.end() - 1][1]
+def _spells_marker(text: str) -> bool:
+    """Say whether a text has an opening bracket and the name of the block."""
+    if any(sign in text for sign in "&%\\"):
+        text = _ESCAPE.sub(lambda escape: _unescaped(escape[0]), text)
+    seen = text.translate(_SKELETONS)
+    readings = (seen, seen.translate(_AS_LETTERS))
+    return "<" in seen and any(_MARKED.search(each) for each in readings)
 
 
-def _seen(text: str, start: int) -> Iterator[tuple[str, int]]:
-    """Yield each character of the skeleton with the place behind what it stands for.
+def _unescaped(piece: str) -> str:
+    """Return what a piece of text stands for: one character, or an escape."""
+    if len(piece) == 1:
+        return piece
+    if piece[0] == "&":
+        return html.unescape(_PADDING.sub(r"&\1", piece.lower()))
+    return chr(int(piece[-2:], 16))
 
-    It ends at the next opening bracket, so that no text is gone through more than twice.
+
+_PADDING: Final = re.compile("&(?:amp;)*(#x?)0*|&(?:amp;)+")
+
+
+def _markers(seen: str) -> list[tuple[int, int]]:
+    """Return where markers stand in a skeleton.
+
+    Without a marker inside it, a tag may become one: what is around a marker is looked at again.
     """
-    for at in range(start, len(text)):
-        skeleton = _skeleton(text[at])
-        if skeleton == "<":
-            return
-        for letter in skeleton:
-            yield letter, at + 1
+    found: list[tuple[int, int]] = []
+    around: list[tuple[int, bool]] = []
+    """Brackets that are open here, and whether each ends as a marker at the next closing one."""
+    for part in _PART.finditer(seen):
+        text = part[0].removeprefix(_WALL)
+        if text.startswith("<"):
+            length, begun = _judged(text[1:])
+            if not length and not text.endswith(">"):
+                around.append((part.start(), begun))
+                continue
+            if not length:
+                around.clear()
+                continue
+            found.append((part.start(), part.start() + 1 + length))
+            text = text[1 + length :]
+        if around and text.endswith(">"):
+            start, begun = around.pop()
+            ended = (_gap(text, name.end()) == text[name.end() :] for name in _names(text))
+            if not begun and not any(ended):
+                around.clear()
+                continue
+            while found and found[-1][0] > start:
+                found.pop()
+            found.append((start, part.end()))
+    return found
 
 
-@lru_cache(maxsize=4096)
+def _names(inside: str) -> Iterator[re.Match[str]]:
+    """Yield the first and the last place that names the block, in both readings of a skeleton."""
+    for reading in (inside, inside.translate(_AS_LETTERS)):
+        names = list(_MARKED.finditer(reading))
+        yield from (*names[:1], *names[1:][-1:])
+
+
+def _gap(text: str, start: int) -> str:
+    return cast("re.Match[str]", _BEHIND.match(text, start))[0]
+
+
+def _judged(inside: str) -> tuple[int, bool]:
+    """Judge a skeleton behind an opening bracket.
+
+    A marker that ends the block need not be whole. One that begins it has a closing bracket, or
+    nothing but signs up to the next marker or the end of the text.
+
+    Returns:
+        How much of it is a marker, 0 if it is none, and whether a closing bracket makes it one.
+    """
+    begun = False
+    for name in _names(inside):
+        head, tail = inside[: name.start()], inside[name.end() :]
+        gap, closed = _gap(inside, name.end()), tail.endswith(">")
+        bare, touching = gap == tail, " " not in head
+        prefixed = all(" " not in each or ":" in each for each in _BETWEEN.findall(head))
+        if _SLASHED.match(head) and (prefixed or (closed and bare)):
+            return len(inside) if bare and closed else name.end(), False
+        attributes = any(sign in gap for sign in " /=") and ("=" in tail or touching)
+        if prefixed and closed and (bare or attributes):
+            return len(inside), False
+        if prefixed and touching and bare:
+            return name.end(), False
+        begun |= prefixed and attributes
+    return 0, begun
+
+
+class _Skeletons(dict[int, str]):
+    """A table for `str.translate`, filled as characters are met."""
+
+    def __missing__(self, code: int) -> str:
+        seen = _skeleton(chr(code))
+        if len(self) < _MOST_KEPT:
+            self[code] = seen
+        return seen
+
+
+_MOST_KEPT: Final = 10_000
+_SKELETONS: Final = _Skeletons()
+
+
 def _skeleton(character: str) -> str:
-    """Return what a character looks like; empty where it shows nothing."""
+    """Return what a character looks like; empty where it shows nothing, a blank where it is one."""
     return "".join(
-        _ALIKE.get(letter, letter)
+        " " if letter.isspace() else _ALIKE.get(letter, letter)
         for letter in unicodedata.normalize("NFKD", character).casefold()
-        if letter not in _UNSEEN and unicodedata.category(letter) not in _UNSEEN_KINDS
+        if letter.isspace()
+        or (letter not in _UNSEEN and unicodedata.category(letter) not in _UNSEEN_KINDS)
     )
 
 
 def looks_like(text: str) -> str:
     """Return a text in the plain letters that it passes for, without what cannot be seen; blanks stay."""
     return "".join(
-        letter if letter.isspace() or letter.isascii() else _skeleton(letter) for letter in text
+        letter if letter.isspace() or letter.isascii() else _SKELETONS[ord(letter)].strip()
+        for letter in text
     )

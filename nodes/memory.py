@@ -38,8 +38,8 @@ from opentelemetry.trace import Span, Status, StatusCode
 
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
+from langgraft._core.confidential import without_secrets
 from langgraft._core.effects import Call, Program, ado, arun, do, run
-from langgraft._core.texts import without_secrets
 from langgraft.memory.bank import bank_namespace
 from langgraft.memory.facts import Fact
 from langgraft.memory.model import (

@@ -48,9 +48,10 @@ from langgraph.types import Command
 from typing_extensions import TypedDict, override
 
 from langgraft._core.arguments import checked
+from langgraft._core.confidential import without_secrets
 from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft._core.errors import InputError, SettingsError
-from langgraft._core.texts import Prompt, without_secrets
+from langgraft._core.texts import Prompt
 from langgraft.memory.bank import bank_namespace
 from langgraft.memory.banks import Banks
 from langgraft.memory.model import Episode, Outcome

@@ -12,9 +12,10 @@ from langgraph.errors import GraphBubbleUp
 
 from langgraft._core.arguments import check_argument
 from langgraft._core.canonical import canonical_json
+from langgraft._core.confidential import without_secrets
 from langgraft._core.effects import Call, Program
 from langgraft._core.errors import BankConflictError, InputError, SettingsError
-from langgraft._core.texts import Prompt, without_secrets
+from langgraft._core.texts import Prompt
 from langgraft.memory.facts import Fact
 from langgraft.memory.model import (
     Episode,

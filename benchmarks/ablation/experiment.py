@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from langchain_core.language_models import BaseChatModel
 
-from langgraft._core.arguments import check_argument, check_whole
+from langgraft._core.arguments import check_argument, check_no_secrets, check_whole
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import InputError
 from langgraft._core.files import read_bytes
@@ -201,6 +201,11 @@ class Experiment:
         self._check_tasks()
 
     def _check_fields(self) -> None:
+        told = {name: getattr(self, name) for name in ("model", "base_url", "memory", "title")}
+        try:
+            check_no_secrets(told)
+        except ValueError as error:
+            raise InputError(str(error)) from error
         for name in ("replicates", "calls", "budget", "max_tokens"):
             check_whole(name, getattr(self, name))
         check_whole("seed", self.seed, least=0)

@@ -31,7 +31,7 @@ ROUNDS: Final = 5
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class MemorySpec(_Part):

@@ -87,7 +87,7 @@ Cell: TypeAlias = Mapping[str, str | int]
 class Hypothesis(BaseModel):
     """What a plan claims before it is run: treated less baseline, by one measure, against a margin."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     name: str = Field(min_length=1, max_length=100)
     treated: HypothesisSide

@@ -57,7 +57,7 @@ if TYPE_CHECKING:  # loads the stores, which a list of plans does not need
 class Condition(BaseModel):
     """One memory to be studied."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
     """Short name in tables."""
@@ -89,7 +89,7 @@ class ControlCondition(BaseModel):
     A frozen bank without recall needs no condition of its own: that is the baseline.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     control: Literal["random", "random-own", "placebo", "shuffled"]
     of: str
@@ -111,7 +111,7 @@ class CrossedProbe(BaseModel):
     is tested on the final banks of `pool` with the settings of `retrieval`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     retrieval: str
     """The condition whose settings read."""
@@ -198,7 +198,7 @@ DEFAULT_A, DEFAULT_B = "babyai/action_obj_door", "babyai/find_obj"
 class Tasks(BaseModel):
     """The task families of the sequences, by the letters that name them there: two, or up to eight."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     A: str = DEFAULT_A
     B: str = DEFAULT_B

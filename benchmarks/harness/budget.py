@@ -30,7 +30,7 @@ _MILLION: Final = 10**6
 class Price(BaseModel):
     """What tokens cost, in dollars a million."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     prompt: Dollars
     completion: Dollars
@@ -53,7 +53,7 @@ class Price(BaseModel):
 class Caps(BaseModel):
     """Most that a plan's real models may be asked for, what was spent before included."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     calls: Annotated[int, Field(ge=1)] | None = None
     """Calls, failed ones included."""

@@ -23,6 +23,7 @@ from langchain_core.outputs import ChatResult
 from pydantic import BaseModel
 
 from langgraft._core.canonical import JSON
+from langgraft._core.confidential import is_secret_name
 from langgraft._core.effects import Clock, SystemClock
 from langgraft._core.errors import BudgetExceededError, InfrastructureError, InputError
 from langgraft.benchmarks.harness.budget import CallBudget, Price
@@ -123,9 +124,6 @@ All others are part of a request's identity, those that nobody knows too: at wor
 So are a server's URL, as models of one name differ from server to server, and what only might decide
 an answer (`service_tier`, `store`).
 """
-
-_SECRETS: Final = frozenset({"api_key", "api-key", "apikey", "authorization", "x-api-key"})
-"""Names under which settings within settings (`extra_body`, `extra_query`, tools of MCP) hold keys."""
 
 _SENT = (
     "type",
@@ -414,6 +412,6 @@ def _without_secrets(value: Any) -> Any:
         return {
             name: _without_secrets(part)
             for name, part in value.items()
-            if name not in hidden and not (isinstance(part, str) and str(name).lower() in _SECRETS)
+            if name not in hidden and not (isinstance(part, str) and is_secret_name(str(name)))
         }
     return [_without_secrets(part) for part in value] if isinstance(value, list | tuple) else value

@@ -16,8 +16,9 @@ from typing import Final
 from langchain_core.exceptions import ContextOverflowError, ModelError
 from pydantic import ValidationError
 
+from langgraft._core.confidential import without_secrets
 from langgraft._core.errors import BudgetExceededError, causes
-from langgraft._core.texts import in_a_line, without_secrets
+from langgraft._core.texts import in_a_line
 
 
 class FailureKind(StrEnum):

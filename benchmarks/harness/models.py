@@ -42,6 +42,7 @@ from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 from pydantic import Field, PrivateAttr
 
+from langgraft._core.arguments import check_no_secrets
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.benchmarks.harness.budget import CALL_SECONDS, REPLY_BYTES, SPENT, CallBudget, Caps
 from langgraft.benchmarks.harness.cache import CacheMode, ResponseCache
@@ -382,14 +383,15 @@ def _check_settings(settings: Mapping[str, Any], sampling: Mapping[str, Any]) ->
             msg = f"model_settings: {name!r} has a field of its own"
         elif name in _OURS or name.startswith("http_"):
             msg = f"model_settings: {name!r} decides how replies are fetched, and is the harness's"
-        elif any(
-            word in name.lower()
-            for word in ("key", "token_provider", "secret", "password", "header")
-        ):
+        elif "token_provider" in name.lower():
             msg = f"model_settings: {name!r} may be a secret; give it in the provider's variable"
         else:
             continue
         raise InputError(msg)
+    try:
+        check_no_secrets(settings, "model_settings")
+    except ValueError as error:
+        raise InputError(str(error)) from error
 
 
 def _check_url(what: str, url: str | None) -> None:

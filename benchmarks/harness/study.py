@@ -23,10 +23,10 @@ from typing import (
     TypeVar,
 )
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
-from langgraft._core.arguments import CONFIDENTIAL, SettingsWithoutSecrets
+from langgraft._core.arguments import CONFIDENTIAL, check_no_secrets
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import PlanError
 from langgraft.benchmarks.comparison.verdicts import Better, Cell, Hypotheses
@@ -103,11 +103,17 @@ class Plan(BaseModel):
     """Sampling temperature."""
     max_tokens: int = 4096
     """Most tokens a reply may have."""
-    model_settings: SettingsWithoutSecrets = Field(default_factory=dict)
+    model_settings: dict[str, JsonValue] = Field(default_factory=dict)
     """Other settings of real models, as their clients take them: `reasoning_effort: low`,
     `extra_body: {chat_template_kwargs: {enable_thinking: false}}`. They decide what is answered."""
     hypotheses: Hypotheses = ()
     """What is registered before anything is run (docs/statistics.md); all else is exploratory."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_secrets(cls, fields: object) -> object:
+        check_no_secrets(fields)
+        return fields
 
     def limited(self, items: int) -> Self:  # noqa: ARG002  (for studies whose plans have sizes)
         """Return the plan for at most `items` items a run; the harness cuts what is longer."""

@@ -42,7 +42,7 @@ class MemoryCondition(BaseModel):
     `control` of another condition. Where it says nothing of that, it is the preset `implied`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
     """Short name in tables."""

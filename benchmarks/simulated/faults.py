@@ -67,7 +67,7 @@ class FaultKind(StrEnum):
 class Fault:
     """What happens to one call. `kind` is what goes wrong."""
 
-    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     kind: FaultKind
     status: Annotated[int, Field(ge=200, lt=600)] = 500

@@ -13,6 +13,7 @@ on to the model.
 import asyncio
 import base64
 import json
+import math
 import os
 import socket
 import struct
@@ -21,7 +22,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from langchain_core.exceptions import ContextOverflowError
@@ -110,8 +111,13 @@ class CallRecord:
         }
 
 
+_INVALID: Final = "invalid_request"
+_MOST_WHOLE: Final = 2**63
+_MOST_DIMENSIONS: Final = 65_536
+
+
 class _BadRequestError(Exception):
-    def __init__(self, message: str, code: str = "invalid_request") -> None:
+    def __init__(self, message: str, code: str = _INVALID) -> None:
         super().__init__(message)
         self.code = code
 
@@ -185,7 +191,7 @@ class ModelServer:
 
     def _record(self, request: web.Request, body: bytes) -> CallRecord:
         try:
-            asked = json.loads(body)
+            asked = json.loads(body, parse_constant=_no_number)
         except (ValueError, RecursionError):
             asked = None
         index = self.count
@@ -224,7 +230,10 @@ class ModelServer:
             elif (failure := _failure(fault)) is not None:
                 return await _send(request, call, failure)
         try:
+            _check_fields("", call.request, _FIELDS)
             reply = _with_fault(await answer(call), fault)
+        except RecursionError:
+            return await _send(request, call, _error(400, "it is nested too deeply", _INVALID))
         except ContextOverflowError as error:
             return await _send(request, call, _error(400, str(error), "context_length_exceeded"))
         except _BadRequestError as error:
@@ -239,7 +248,7 @@ class ModelServer:
             raise _BadRequestError("`n` must be 1")
         try:
             messages = messages_of(body["messages"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise _BadRequestError(f"`messages` cannot be read: {error}") from error
         name, model = self._model_for(body, messages)
         given = {name: body[name] for name in _PASSED_ON if body.get(name) is not None}
@@ -515,6 +524,107 @@ def _deltas(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     return deltas
 
 
+# Requests ---------------------------------------------------------------------------------------
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MOST_WHOLE
+
+
+def _is_number(value: Any) -> bool:
+    return _is_whole(value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(map(_is_text, value)))
+
+
+def _is_content(value: Any) -> bool:
+    return isinstance(value, str) or (
+        isinstance(value, list) and all(_is_object(each) and "type" in each for each in value)
+    )
+
+
+_Form: TypeAlias = "tuple[str, Callable[[Any], bool]] | Mapping[str, _Form] | list[_Form]"
+_TEXT, _FLAG, _WHOLE = (
+    ("a text", _is_text),
+    ("true or false", _is_flag),
+    ("a whole number", _is_whole),
+)
+_NUMBER, _OBJECT = ("a number", _is_number), ("an object", _is_object)
+_FUNCTION: Final[Mapping[str, _Form]] = {
+    "name": _TEXT,
+    "description": _TEXT,
+    "parameters": _OBJECT,
+    "arguments": _TEXT,
+    "strict": _FLAG,
+}
+_FIELDS: Final[Mapping[str, _Form]] = {
+    "model": _TEXT,
+    "messages": [
+        {
+            "role": _TEXT,
+            "content": ("a text or a list of parts", _is_content),
+            "name": _TEXT,
+            "tool_call_id": _TEXT,
+            "tool_calls": [{"id": _TEXT, "type": _TEXT, "function": _FUNCTION}],
+        }
+    ],
+    "tools": [{"type": _TEXT, "function": _FUNCTION}],
+    "tool_choice": ("a text or an object", lambda value: _is_text(value) or _is_object(value)),
+    "stream": _FLAG,
+    "stream_options": {"include_usage": _FLAG},
+    "stop": ("a text or a list of texts", _are_texts),
+    "response_format": {"type": _TEXT},
+    **dict.fromkeys(("temperature", "top_p", "presence_penalty", "frequency_penalty"), _NUMBER),
+    **dict.fromkeys(("max_tokens", "max_completion_tokens", "n", "seed", "top_logprobs"), _WHOLE),
+    **dict.fromkeys(("dimensions",), _WHOLE),
+    **dict.fromkeys(("parallel_tool_calls", "logprobs", "store"), _FLAG),
+    **dict.fromkeys(("user", "encoding_format", "reasoning_effort", "service_tier"), _TEXT),
+    **dict.fromkeys(("metadata", "logit_bias"), _OBJECT),
+}
+"""The fields of requests whose types are checked, and those within them."""
+
+
+def _check_fields(where: str, given: Any, form: _Form) -> None:
+    """Refuse a field of another type; `null` is no value.
+
+    Raises:
+        _BadRequestError: One is; the message names it.
+    """
+    if isinstance(form, tuple):
+        words, fits = form
+        if not fits(given):
+            raise _BadRequestError(f"`{where}` must be {words}")
+    elif isinstance(form, list):
+        if not isinstance(given, list):
+            raise _BadRequestError(f"`{where}` must be a list")
+        for place, each in enumerate(given):
+            _check_fields(f"{where}[{place}]", each, form[0])
+    else:
+        if not isinstance(given, Mapping):
+            raise _BadRequestError(f"`{where}` must be an object")
+        for name, inside in form.items():
+            if given.get(name) is not None:
+                _check_fields(f"{where}.{name}".lstrip("."), given[name], inside)
+
+
 # Replies ----------------------------------------------------------------------------------------
 
 
@@ -584,6 +694,8 @@ async def _embedded(call: CallRecord) -> dict[str, Any]:
     """Answer a request for vectors."""
     asked, size = call.request.get("input"), call.request.get("dimensions")
     texts = [asked] if isinstance(asked, str) else asked
+    if size is not None and not 0 < size <= _MOST_DIMENSIONS:
+        raise _BadRequestError(f"`dimensions` must be from 1 to {_MOST_DIMENSIONS:,}")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         msg = "`input` must be texts, not tokens: of LangChain's client, check_embedding_ctx_length=False"
         raise _BadRequestError(msg)

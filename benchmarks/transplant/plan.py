@@ -76,7 +76,7 @@ does one hold capacities (`max_…`), which do not bind on streams as short as t
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)
     """Short name, in runs and tables."""

@@ -222,7 +222,7 @@ class GradeFunction(Protocol):
 class Values(BaseModel):
     """What a metric refuses of numbers, whatever the answers are: told to whoever submits."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
 
     least: float | None = None
     """The least that a value may be; `None`: any."""
@@ -249,7 +249,7 @@ class Grader:
 class Checksums(BaseModel):
     """MD5 of files by their path in `public` and in `private`, of folders, and of the archive."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
 
     public: Mapping[str, str] = Field(default_factory=dict)
     private: Mapping[str, str] = Field(default_factory=dict)

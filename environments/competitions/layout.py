@@ -58,7 +58,7 @@ Checked = TypeVar("Checked", bound=BaseModel)
 
 
 class _Config(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
 
 
 class DatasetConfig(_Config):

@@ -50,7 +50,7 @@ _FILE: Final = Path(__file__).with_name("lite.json")
 class LiteCompetition(BaseModel):
     """What is known of a lite competition."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     name: str
     competition_type: str

@@ -26,7 +26,7 @@ class FieldSource(BaseModel):
     are its paths.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     paths: tuple[str, ...] = ()
     """Where to look, in order: alternatives for what is spelled in several ways."""
@@ -84,7 +84,7 @@ class FieldMap(BaseModel):
     Values are taken as they are: a text stays the text, a number does not become one.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     id: FieldSource
     text: FieldSource

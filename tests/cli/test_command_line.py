@@ -6,9 +6,12 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 import yaml
 from chain_study import ChainStudy, chain_plan, run_chain
 from memory_command import Done
@@ -17,7 +20,9 @@ from memory_command import ran_here as langgraft
 from langgraft._core.errors import InfrastructureError, PlanError
 from langgraft._core.texts import printable
 from langgraft.benchmarks.harness.log import checked_line
+from langgraft.benchmarks.harness.verify import plan_digest
 from langgraft.benchmarks.studies import choose, read_shipped_plans
+from langgraft.cli.app import app
 from langgraft.cli.printing import show_table
 
 SMALL = {
@@ -422,6 +427,83 @@ def test_plan_when_it_names_code_then_only_run_imports_it_and_says_so(
     assert ran.stderr.startswith(f"importing {named}, which the plan names\n")
     assert marker.exists()
     assert not (tmp_path / "out").exists()
+
+
+IMPORTING = {
+    *("preview", "run", "serve-simulated", "ablate", "exam", "solve", "memory transplant", "plans"),
+    *("bench", "competitions list", "competitions show", "competitions prepare"),
+    *(
+        "competitions check",
+        "competitions grade",
+        "sandbox build",
+        "sandbox check",
+        "sandbox clean",
+    ),
+}
+"""Commands that read no run directory: they take a plan, an experiment, a competition or a class."""
+READING: dict[str, tuple[str, ...]] = {
+    "status": ("DIR",),
+    "watch": ("DIR", "--no-page"),
+    "report": ("DIR",),
+    "verify": ("DIR",),
+    "export": ("DIR", "--format", "sft"),
+    "tree": ("DIR",),
+    "memory show": ("DIR",),
+    "memory search": ("DIR", "door"),
+    "memory diff": ("DIR", "DIR"),
+    "memory export": ("DIR", "--out", "OUT"),
+    "memory import": ("DIR", "--store", "sqlite:OUT", "--provider", "insight"),
+    "memory forget": ("ID", "--store", "DIR", "--provider", "insight"),
+    "memory edit": ("ID", "--store", "DIR", "--provider", "insight", "--text", "a"),
+    "memory clear": ("--store", "DIR", "--provider", "insight", "--yes"),
+    "memory erase": ("--item", "x", "--places", "DIR", "--dry-run"),
+    "memory receipts": ("DIR",),
+    "memory why": ("ID", "--store", "DIR", "--provider", "insight"),
+    "memory scan": ("DIR",),
+    "memory revoke": ("web:x", "--store", "DIR", "--provider", "insight"),
+    "memory release": ("ID", "--store", "DIR", "--provider", "insight"),
+    "memory convert": ("DIR", "--out", "OUT"),
+    "cache stats": ("DIR",),
+    "cache export": ("DIR", "--out", "OUT"),
+    "cache import": ("OUT", "--into", "DIR"),
+    "cache trim": ("DIR", "--to", "1"),
+}
+"""What each other command is given to read."""
+
+
+def commands_of(group: Any) -> Iterator[str]:
+    """Yield the names of all commands."""
+    for name, command in typer.main.get_command(group).commands.items():  # type: ignore[attr-defined]
+        inside = getattr(command, "commands", None)
+        yield from [name] if inside is None else (f"{name} {each}" for each in inside)
+
+
+def test_directory_when_its_plan_names_code_then_no_command_imports_it_unasked(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A booby-trapped memory in a run directory is not touched by any command that reads it."""
+    marker = tmp_path / "marker"
+    (tmp_path / "trapped.py").write_text(f"open({str(marker)!r}, 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert set(commands_of(app)) == IMPORTING | set(READING), "say what a new command reads"
+    copy = tmp_path / "copy"
+    shutil.copytree(finished, copy)
+    resolved = (copy / "plan.yaml").read_text()
+    trapped = resolved.replace("provider: insight", "provider: trapped:Memory")
+    (copy / "plan.yaml").write_text(trapped)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["plan"] = plan_digest(copy)
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    for name, words in READING.items():
+        out = str(tmp_path / "out")
+        given = [each.replace("DIR", str(copy)).replace("OUT", out) for each in words]
+        done = langgraft(*name.split(), *given)
+        assert not marker.exists(), name
+        if name == "export":
+            assert "give --trust-modules if you trust it" in refusal(done)
+    langgraft("export", copy, "--format", "sft", "--trust-modules")
+    assert marker.exists()
 
 
 def test_log_when_made_of_empty_lines_or_objects_then_refused_in_one_line(

@@ -30,7 +30,7 @@ from toy_competition import ID, write_competition
 from tree_cases import RuleModel, feedback, reply
 
 from langgraft import Banks, MemoryMiddleware, TrajectoryMemory
-from langgraft._core.texts import without_secrets
+from langgraft._core.confidential import without_secrets
 from langgraft.benchmarks.ablation import Experiment, ablate
 from langgraft.benchmarks.simulated.babyai import SimulatedBabyAI
 from langgraft.benchmarks.simulated.faults import Fault, FaultKind

@@ -54,7 +54,7 @@ def check_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
 class AgentSettings(BaseModel):
     """What the section of every agent may have."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     name: AgentName
     variant: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9._-]*$")
@@ -161,7 +161,7 @@ class PolicySettings(BaseModel):
     settings of `greedy`, AIDE's policy, stand in the agent's section, as does everybody's `debug_depth`.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
     __pydantic_extra__: dict[str, JsonValue]
 
     name: PolicyName

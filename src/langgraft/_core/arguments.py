@@ -3,7 +3,6 @@
 import difflib
 import functools
 import inspect
-import re
 import types
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,19 +13,18 @@ from typing import (
     Final,
     Literal,
     ParamSpec,
-    TypeAlias,
     TypeVar,
     Union,
     get_args,
     get_origin,
 )
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 from typing_extensions import get_protocol_members, is_protocol
 
+from langgraft._core.confidential import is_secret_name, secret_places, without_secrets
 from langgraft._core.errors import SettingsError
-from langgraft._core.texts import without_secrets
 
 _INIT: Final = "__init__"
 
@@ -250,48 +248,23 @@ _OTHER_WORDS: Final = {
 """Type of a pydantic error → what says more than its message."""
 
 
-_SECRET_NAME: Final = re.compile(
-    r"(.*[_-])?(api[_-]?key|secret|password|authorization|credentials?|headers?)"
-    r"|((access|auth|bearer|id|refresh)[_-])?token",
-    re.IGNORECASE,
-)
-"""Names under which settings within settings hold what nobody else may see."""
+def check_no_secrets(value: Any, where: str = "") -> None:
+    """Refuse what holds something to be kept secret, at any depth.
 
-
-def check_no_secrets(settings: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return settings of a model that hold nothing to be kept secret, at any depth.
+    Args:
+        value: What is kept and shown: mappings, lists and texts.
+        where: What the value is called, for the message.
 
     Raises:
-        ValueError: They may. Nothing of it is quoted but the names that lead there.
+        ValueError: It does. Nothing of it is quoted but the names that lead there.
     """
-    for where, value in _leaves(settings, ()):
-        named = any(_SECRET_NAME.fullmatch(name) for name in where)
-        if named or (isinstance(value, str) and without_secrets(value) != value):
-            msg = (
-                f"{'.'.join(where)} may be a secret, and a plan is kept and shown: a key goes into"
-                " the provider's environment variable, such as OPENAI_API_KEY"
-            )
-            raise PydanticCustomError(CONFIDENTIAL, "{told}", {"told": msg})
-    return settings
-
-
-def _leaves(
-    value: JsonValue, where: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], JsonValue]]:
-    if isinstance(value, dict):
-        for name, part in value.items():
-            yield from _leaves(part, (*where, name))
-    elif isinstance(value, list):
-        for part in value:
-            yield from _leaves(part, where)
-    else:
-        yield where, value
-
-
-SettingsWithoutSecrets: TypeAlias = Annotated[
-    dict[str, JsonValue], AfterValidator(check_no_secrets)
-]
-"""A field of what is kept and shown."""
+    place = next(secret_places(value, where), None)
+    if place is not None:
+        msg = (
+            f"{_printable(place)} may be a secret, and what is given here is kept and shown: a key"
+            " goes into the provider's environment variable, such as OPENAI_API_KEY"
+        )
+        raise PydanticCustomError(CONFIDENTIAL, "{told}", {"told": msg})
 
 
 class Settings(BaseModel):
@@ -301,7 +274,7 @@ class Settings(BaseModel):
         SettingsError: There is no such setting, or a value is not possible.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     def __init__(self, **values: Any) -> None:
         try:
@@ -346,14 +319,19 @@ def describe_validation(error: ValidationError, known: Iterable[str] = ()) -> st
         where = ".".join(_printable(str(part)) for part in problem["loc"])
         said = problem["msg"].removeprefix("Value error, ")
         said = _OTHER_WORDS.get(problem["type"], said[:1].lower() + said[1:])
-        if not where and problem["type"] == "value_error":
+        if not where and problem["type"] in {"value_error", CONFIDENTIAL}:
             parts.append(said)  # about several fields, which it names
             continue
         if known and problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1:
             parts.append(f"there is no {where}: {did_you_mean(where, known)}")
             continue
         shown = problem["type"] not in {"missing", CONFIDENTIAL}
-        got = f" (got {problem['input']!r:.80})" if shown else ""
+        if isinstance(problem["input"], str) and any(
+            is_secret_name(str(part)) for part in problem["loc"]
+        ):
+            shown = False
+        # Hidden before it is cut: of half a key nobody could tell what it is.
+        got = f" (got {without_secrets(repr(problem['input'])):.80})" if shown else ""
         parts.append(f"{where or 'value'}: {said}{got}")
     if len(problems) > MOST_PROBLEMS:
         parts.append(f"and {len(problems) - MOST_PROBLEMS:,} more")

@@ -21,12 +21,15 @@
     └── StudyError                 a study or the harness has a bug (carries `run` and `item`)
 
 Each message says what was wrong, the value, where, and what to do next. What it quotes of a
-server, a program or a file may be of any length: of a long message, the middle is left out.
+server, a program or a file may be of any length: of a long message, the middle is left out. What
+looks like a secret is hidden.
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+from langgraft._core.confidential import without_secrets
 
 MOST_CHARACTERS: Final = 2_000
 """Of a message."""
@@ -38,6 +41,7 @@ class LanggraftError(Exception):
     """Root of all errors raised by langgraft."""
 
     def __init__(self, message: str = "") -> None:
+        message = without_secrets(message)
         if len(message) > MOST_CHARACTERS:
             half = MOST_CHARACTERS // 2 - 1
             message = f"{message[:half]} … {message[-half + 1 :]}"

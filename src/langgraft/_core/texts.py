@@ -4,13 +4,9 @@ Prompts are data, kept in files and passed to nodes. What a server, a plan or a 
 anything, so it is spelled out before it is shown.
 """
 
-import os
-import re
 import string
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
-from typing import Final
 
 from langgraft._core.canonical import text_digest
 from langgraft._core.errors import SettingsError
@@ -64,43 +60,3 @@ def in_a_line(text: str, width: int) -> str:
     """Return the beginning of a text, printable, in at most `width` characters."""
     line = printable(" ".join(text[: 4 * width].split()))
     return line if len(line) <= width and len(text) <= 4 * width else line[: width - 1] + "…"
-
-
-SECRET_ENDS: Final = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
-"""Variables of the environment whose names end so hold secrets."""
-HIDDEN: Final = "<hidden>"
-
-_LEAST_SECRET: Final = 8
-"""Characters; shorter values are `none`, `test` and the like."""
-_IN_A_URL: Final = re.compile(r"(?<=://)[^\s/@]+(?=@)")
-_SHAPES: Final = (
-    _IN_A_URL,
-    re.compile(r"(?<=\bBearer )[\w.~+/=-]{8,}"),
-    re.compile(r"\b(?:sk|pk|xai|gsk|hf|gh[a-z]|github_pat|glpat|lsv2|xox[a-z])[-_][\w-]{16,}"),
-)
-"""User and password of a URL, and what the keys of model providers and code hosts look like."""
-
-
-def secrets_of(environment: Mapping[str, str]) -> list[str]:
-    """Return the values of variables whose names say that they are secrets, and passwords in URLs."""
-    found = set()
-    for name, value in environment.items():
-        if name.upper().endswith(SECRET_ENDS):
-            found.add(value)
-        elif "://" in value:
-            found |= {each.partition(":")[2] for each in _IN_A_URL.findall(value)}
-    return sorted(
-        (each for each in found if len(each) >= _LEAST_SECRET), key=lambda s: (-len(s), s)
-    )
-
-
-def without_secrets(text: str) -> str:
-    """Return what somebody else said of an error without keys: this environment's, and what looks like one.
-
-    Servers repeat the key that they refuse, and exceptions the URL that they could not open.
-    """
-    for secret in secrets_of(os.environ):
-        text = text.replace(secret, HIDDEN)
-    for shape in _SHAPES:
-        text = shape.sub(HIDDEN, text)
-    return text

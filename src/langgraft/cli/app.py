@@ -597,20 +597,27 @@ def export(
             help="Whether the recalled block stands where the agent saw it.",
         ),
     ] = True,
+    trust_modules: Annotated[
+        bool,
+        typer.Option(
+            "--trust-modules",
+            help="Import memory systems and worlds that DIR's plan names and that are not langgraft's"
+            " own: they show again what agents saw. Only for directories that you trust.",
+        ),
+    ] = False,
 ) -> None:
     """Verify a run directory, and write its episodes: JSON lines to fine-tune on, or logs for Inspect."""
     from langgraft.cli import running  # noqa: PLC0415
 
     form_of_lines = None if form == running.INSPECT else running.form_named(form)
+    shown = {"with_memory": with_memory, "trust_modules": trust_modules}
     chosen = running.chosen_episodes(
         success=success, split=split, conditions=condition, domains=domain, tasks=task
     )
     if form_of_lines is None:
-        running.write_inspect_logs(directory, chosen, with_memory=with_memory, out=out, force=force)
+        running.write_inspect_logs(directory, chosen, out=out, force=force, **shown)
         return
-    running.write_episodes(
-        directory, form_of_lines, chosen, with_memory=with_memory, out=out, force=force
-    )
+    running.write_episodes(directory, form_of_lines, chosen, out=out, force=force, **shown)
 
 
 @app.command()

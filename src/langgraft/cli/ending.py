@@ -10,7 +10,8 @@ from typing import Final
 
 from typing_extensions import override
 
-from langgraft._core.texts import printable, without_secrets
+from langgraft._core.confidential import without_secrets
+from langgraft._core.texts import printable
 
 INTERRUPTED: Final = 130
 """Exit code of a command that was stopped by a signal."""
@@ -42,4 +43,5 @@ def told_of(error: Exception, *, debug: bool) -> str:
         return "langgraft: what was read is nested too deeply; --debug shows where"
     # The harness's own notes say where; LangGraph's say in which of its tasks.
     notes = [note for note in getattr(error, "__notes__", ()) if note.startswith("in run")]
-    return printable("langgraft: " + " ".join(" ".join([str(error), *notes]).split()))
+    told = without_secrets(" ".join([str(error), *notes]))
+    return printable("langgraft: " + " ".join(told.split()))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from langgraft._core.confidential import secrets_of
 from langgraft._core.errors import InputError
-from langgraft._core.texts import secrets_of
 
 if TYPE_CHECKING:
     from langgraft.benchmarks.harness.cache import ResponseCache

@@ -268,7 +268,14 @@ def chosen_episodes(
 
 
 def write_episodes(
-    directory: Path, form: Form, chosen: Choice, *, with_memory: bool, out: Path | None, force: bool
+    directory: Path,
+    form: Form,
+    chosen: Choice,
+    *,
+    with_memory: bool,
+    trust_modules: bool,
+    out: Path | None,
+    force: bool,
 ) -> None:
     """Verify a log, and write the episodes that are chosen to a file or to standard output: all or none.
 
@@ -278,7 +285,7 @@ def write_episodes(
     """
     if out is not None:
         check_free(out, force=force)
-    study, plan = _read_intact(directory, with_memory=with_memory)
+    study, plan = _read_intact(directory, trust_modules=trust_modules)
     made = export(study.episodes(plan, PlanLog(directory)), form, chosen, with_memory=with_memory)
     if made.empty:
         complain(f"{made.empty} of {made.episodes} episodes hold no reply to learn from")
@@ -295,7 +302,13 @@ def write_episodes(
 
 
 def write_inspect_logs(
-    directory: Path, chosen: Choice, *, with_memory: bool, out: Path | None, force: bool
+    directory: Path,
+    chosen: Choice,
+    *,
+    with_memory: bool,
+    trust_modules: bool,
+    out: Path | None,
+    force: bool,
 ) -> None:
     """Verify a log, and write it for Inspect's viewer: a folder with a file a run.
 
@@ -308,19 +321,31 @@ def write_inspect_logs(
         raise InputError(
             f"--out {out}: is there and not empty; --force writes into a folder that is"
         )
-    study, plan = _read_intact(directory, with_memory=with_memory)
+    study, plan = _read_intact(directory, trust_modules=trust_modules)
     made = write_inspect(study, plan, PlanLog(directory), out, chosen, with_memory=with_memory)
     for why, samples in made.unshown.most_common(5):
         complain(f"{samples} samples show steps, not prompts:{why}")
     say(f"{out}: {made.logs} logs of {made.samples} samples; inspect view start --log-dir {out}")
 
 
-def _read_intact(directory: Path, *, with_memory: bool) -> tuple[Study[Any], Plan]:
-    """Verify a log that is to be exported; return its study and plan."""
+def _read_intact(directory: Path, *, trust_modules: bool) -> tuple[Study[Any], Plan]:
+    """Verify a log that is to be exported; return its study and plan.
+
+    Raises:
+        InputError: The log is damaged, or its plan names code that is not trusted.
+    """
     require_intact(directory, "nothing is exported")
     study, plan = read_plan(directory / "plan.yaml")
-    look_here()
-    for name in study.foreign_code(plan) if with_memory else ():
+    foreign = study.foreign_code(plan)
+    if foreign and not trust_modules:
+        msg = (
+            f"{directory}: to show what agents saw, {', '.join(foreign)} would be imported, which its"
+            " plan names; give --trust-modules if you trust it"
+        )
+        raise InputError(msg)
+    if foreign:
+        look_here()
+    for name in foreign:
         complain(f"importing {name}, which the plan names")
     return study, plan
 

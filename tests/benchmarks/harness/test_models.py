@@ -750,8 +750,16 @@ async def test_make_model_when_settings_are_given_then_they_are_sent_and_part_of
     [
         ("openai:x", {"settings": {"temperature": 1}}, "'temperature' has a field of its own"),
         ("openai:x", {"settings": {"max_retries": 1}}, "'max_retries' decides how replies are"),
-        ("openai:x", {"settings": {"openai_api_key": "k"}}, "'openai_api_key' may be a secret"),
-        ("openai:x", {"settings": {"default_headers": {}}}, "'default_headers' may be a secret"),
+        (
+            "openai:x",
+            {"settings": {"openai_api_key": "k"}},
+            "model_settings.openai_api_key may be a secret",
+        ),
+        (
+            "openai:x",
+            {"settings": {"default_headers": {}}},
+            "model_settings.default_headers may be a secret",
+        ),
         ("nope", {}, "'nope' is not of the form provider:model"),
         ("openai:", {}, "not of the form"),
         ("martian:x", {}, "'martian' is no provider"),

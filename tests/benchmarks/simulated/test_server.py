@@ -23,6 +23,7 @@ from langgraft.benchmarks.harness.models import make_model
 from langgraft.benchmarks.harness.usage import metered
 from langgraft.benchmarks.simulated.alfworld import SimulatedALFWorld
 from langgraft.benchmarks.simulated.babyai import SimulatedBabyAI
+from langgraft.benchmarks.simulated.clerk import SimulatedClerk
 from langgraft.benchmarks.simulated.faults import (
     Fault,
     FaultKind,
@@ -441,3 +442,117 @@ def test_script_when_it_is_no_good_then_says_where(tmp_path: Path, text: str, sa
         read_faults(path)
     assert str(caught.value).startswith(str(path))
     assert said in str(caught.value)
+
+
+WRONG: list[Any] = [
+    1,
+    -1.5,
+    True,
+    "x",
+    [],
+    {},
+    [1],
+    {"a": 1},
+    [[]],
+    [{}],
+    [None],
+    {"type": 1},
+    10**30,
+]
+"""A value of each type; which of them is wrong depends on the field."""
+TAKEN = {
+    "model": (str,),
+    "messages": (),
+    "stream": (bool,),
+    "stream_options": (dict,),
+    "temperature": (int, float),
+    "max_tokens": (int,),
+    "max_completion_tokens": (int,),
+    "top_p": (int, float),
+    "n": (int,),
+    "seed": (int,),
+    "stop": (str, list),
+    "tools": (list,),
+    "tool_choice": (str, dict),
+    "response_format": (dict,),
+    "logprobs": (bool,),
+    "user": (str,),
+    "metadata": (dict,),
+}
+
+
+def bodies() -> list[bytes]:
+    """Return requests of which no part is of its type, or that are no requests at all."""
+    good = {"model": "any", "messages": [{"role": "user", "content": "hi"}]}
+    wrong: list[Any] = [None, [], [good], "x", 1, True, {}, {"messages": None}, {"input": None}]
+    for name, kinds in TAKEN.items():
+        wrong += [
+            {**good, name: value}
+            for value in WRONG
+            if type(value) not in kinds or value in ([1], [[]], [{}], [None], {"type": 1}, 10**30)
+            if not (name == "stop" and value == [])
+            if not (
+                name in {"tool_choice", "metadata", "stream_options"} and isinstance(value, dict)
+            )
+            if not (name == "tools" and value == [{}])
+        ]
+    for message in (
+        *(1, "x", None, [], {}, {"role": 1, "content": "a"}, {"content": "a"}, {"role": "user"}),
+        *({"role": "user", "content": each} for each in (1, 1.5, True, {}, [1], [None], [{}])),
+        *({"role": each, "content": "a"} for each in (None, [], "nobody", "")),
+        *(
+            {"role": "assistant", "content": "", "tool_calls": each}
+            for each in (1, "x", {"a": 1}, [1], [None], [{}], [{"function": 1}])
+        ),
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": 1, "function": {"name": "a", "arguments": "{}"}}],
+        },
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "1", "function": {"name": "a", "arguments": {}}}],
+        },
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "1", "function": {"name": 5, "arguments": "{}"}}],
+        },
+        {"role": "tool", "content": "a", "tool_call_id": 5},
+        {"role": "tool", "content": "a"},
+    ):
+        wrong.append({**good, "messages": [message]})
+    deep = b'{"messages":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    raw = [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b'{"messages": "\xff"}',
+        deep,
+        b'{"temperature": NaN}',
+        b"9" * 9999,
+    ]
+    tail = b', "messages": [{"role": "user", "content": "hi"}]}'
+    raw += [b'{"temperature": 1e999' + tail, b'{"seed": ' + b"9" * 4000 + tail]
+    return [*raw, *(json.dumps(each).encode() for each in wrong)]
+
+
+async def test_request_when_a_part_has_the_wrong_type_then_400_and_the_server_stays_up() -> None:
+    """Over HTTP: each answer is an error as OpenAI words them, and the next good request is answered."""
+    models = {"babyai": SimulatedBabyAI(), "clerk": SimulatedClerk()}
+    async with serve(models) as server, aiohttp.ClientSession() as session:
+        for body in bodies():
+            url = f"{server.base_url}/chat/completions"
+            async with session.post(url, data=body) as response:
+                told = await response.json()
+                assert response.status == 400, (body[:200], told)
+                assert set(told["error"]) == {"message", "type", "param", "code"}
+                assert told["error"]["message"]
+        for body in (
+            *({"input": each} for each in (None, 1, {}, [1], [[1]], True)),
+            *({"input": "a", "dimensions": each} for each in ("x", 1.5, True, [], -1, 0, 10**12)),
+            {"input": "a", "encoding_format": 1},
+            [],
+        ):
+            async with session.post(f"{server.base_url}/embeddings", json=body) as response:
+                assert response.status == 400, body
+        status, _, _ = await post(server, temperature=None, tools=None, stop=["a"], seed=1)
+    assert status == 200
