@@ -36,7 +36,6 @@ from langgraft.memory import bank
 from langgraft.memory.importing import ImportChoices
 from langgraft.memory.model import BankContent, Change, Episode, MemoryDelta, MemoryItem, Question
 from langgraft.memory.provider import MemoryProvider, Need, program
-from langgraft.memory.rankers.lexical import tokenize
 from langgraft.memory.recall import (
     Budget,
     Found,
@@ -51,6 +50,7 @@ from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.sources import combined
 from langgraft.memory.stores.programs import Program
 from langgraft.memory.stores.read_only import ReadOnlyStore
+from langgraft.memory.words import tokenize
 
 
 class Control(MemoryProvider[ProviderSettings]):

@@ -191,7 +191,7 @@ def make_provider(
     name: str,
     store: "BaseStore",
     *,
-    settings: Mapping[str, JSON],
+    settings: Mapping[str, JSON] = MappingProxyType({}),
     namespace: tuple[str, ...] | None = None,
 ) -> "MemoryProvider[Any]":
     """Build a provider from its name and plain settings, as plans do.
