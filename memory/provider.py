@@ -72,6 +72,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
@@ -111,6 +112,7 @@ from langgraft.memory.recall import (
     Pool,
     Recall,
     RecallContext,
+    lack_of_room,
     make_recall,
     of_other_tasks,
 )
@@ -120,6 +122,7 @@ from langgraft.memory.stores.programs import Namespace, Program, Step
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.trust import Trusted, Trusting, asker, named_by_file, rooted
+from langgraft.memory.views import WithRoom
 
 logger = logging.getLogger(__name__)
 
@@ -423,14 +426,32 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
 
     def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
         with _refusals_about(f"what episode {context.episode_id!r} asks memory"):
-            asked = _called(Found, self._recall, query, context)
-            found: Found = yield from self._viewed(asked, context)
+            found, recall = yield from self._found(query, context, budget, lambda asked: asked)
+            lacking = recall.without_room
+            lack = partial(lack_of_room, budget=budget, pool_of=self._pool)
+            if not any(item.id in lacking and lack(item) for item, _ in found.items):
+                return recall
+            # An item that has no room even alone takes no place among the best.
+            view = WithRoom(namespace=self.namespace, lack=lack)
+            _, again = yield from self._found(query, context, budget, view)
+            return recall if again.items == recall.items else again
+
+    def _found(
+        self,
+        query: str,
+        context: RecallContext,
+        budget: Budget,
+        view: Callable[[Program[Found]], Program[Found]],
+    ) -> Program[tuple[Found, Recall]]:
+        """Search the bank through a view, and further down the ranking where something lacks room."""
+        asked = view(_called(Found, self._recall, query, context))
+        found: Found = yield from self._viewed(asked, context)
+        recall = self._fitted(query, context, budget, found)
+        if recall.without_room and found.further is not None:
+            further = view(_called(Found, found.further))
+            found = yield from self._viewed(further, context)
             recall = self._fitted(query, context, budget, found)
-            if recall.lacks_room and found.further is not None:
-                further = _called(Found, found.further)
-                found = yield from self._viewed(further, context)
-                recall = self._fitted(query, context, budget, found)
-            return recall
+        return found, recall
 
     def _fitted(self, query: str, context: RecallContext, budget: Budget, found: Found) -> Recall:
         found.query.encode()  # here, and not when its receipt is logged
@@ -560,7 +581,7 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         if trust is None:
             return program
         users = asker(who) if isinstance(who, RecallContext) else who
-        return Trusted(self.namespace, trust, users, reads)(program)
+        return Trusted(namespace=self.namespace, trust=trust, users=users, reads=reads)(program)
 
     # For subclasses -----------------------------------------------------------------------
 

@@ -246,9 +246,10 @@ class Recall:
         return bool(self.items)
 
     @property
-    def lacks_room(self) -> bool:
-        """Whether something was found that the budget had no room for."""
-        return any(drop.reason in (OVER_BUDGET, OVER_SHARE) for drop in self.dropped)
+    def without_room(self) -> frozenset[str]:
+        """Ids of the items that were found, and that the budget had no room for."""
+        lacks = (OVER_BUDGET, OVER_SHARE)
+        return frozenset(drop.id for drop in self.dropped if drop.reason in lacks)
 
 
 def render_block(texts: Sequence[str], introduction: str = BLOCK_INTRODUCTION) -> str:
@@ -387,6 +388,15 @@ def fits(found: Found, budget: Budget) -> bool:
     for (item, score), pool in zip(found.items, pools, strict=True):
         fitting.offer(item, score, pool)
     return not fitting.dropped
+
+
+def lack_of_room(
+    item: MemoryItem, budget: Budget, pool_of: Callable[[MemoryItem], Pool | None]
+) -> str:
+    """Return why a budget has no room for an item even if it is recalled alone; empty: it has."""
+    fitting = _Fitting(budget, best_last=False)
+    fitting.offer(item, 0.0, pool_of(item))
+    return fitting.dropped[0].reason if fitting.dropped else ""
 
 
 def _receipt_id(query: str, context: RecallContext, ids: Sequence[str]) -> str:
