@@ -87,6 +87,7 @@ from langgraft.memory.bank import open_bank, present, with_free_ids
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.facts import Attribute
 from langgraft.memory.forgetting import Notes, counted, credit, forgotten
+from langgraft.memory.generations import check_generation, read_generation
 from langgraft.memory.importing import ImportChoices, import_changes, refuse_gold
 from langgraft.memory.model import (
     Add,
@@ -281,25 +282,43 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         """Do as `questions` does, asynchronously."""
         return await self._aread(self._unanswered(episode))
 
+    def generation(self) -> str:
+        """Return the name of the bank's generation: another one after each `clear` or deletion.
+
+        Read it when a turn begins, and give it to `file` when the turn is filed.
+        """
+        return drive(read_generation(self.namespace), self._kept)
+
+    async def ageneration(self) -> str:
+        """Do as `generation` does, asynchronously."""
+        return await adrive(read_generation(self.namespace), self._kept)
+
     @checked
-    def file(self, episode: Episode) -> MemoryDelta:
+    def file(self, episode: Episode, *, generation: str | None = None) -> MemoryDelta:
         """File an episode and do the upkeep that is due then, in one step.
 
         Filing it again changes nothing and returns an empty delta.
 
+        Args:
+            episode: The episode.
+            generation: What `generation()` returned when the episode began; `None`: file it also if
+                the bank was cleared since.
+
         Raises:
+            BankClearedError: The bank was cleared or deleted after the episode began. Nothing was
+                filed; do not try again.
             InputError: The episode holds what no memory can hold, such as a lone surrogate, or
                 its outcome is by gold answers and the settings do not declare that.
             ReadOnlyStoreError: The bank is frozen.
             BankConflictError: Another process writes to the bank, and the store cannot make it
                 wait.
         """
-        return self._write(self._file(episode))
+        return self._write(self._filing(episode, generation))
 
     @checked
-    async def afile(self, episode: Episode) -> MemoryDelta:
+    async def afile(self, episode: Episode, *, generation: str | None = None) -> MemoryDelta:
         """Do as `file` does, asynchronously."""
-        return await self._awrite(self._file(episode))
+        return await self._awrite(self._filing(episode, generation))
 
     def manage(self, *, dry_run: bool = False) -> MemoryDelta:
         """Do the upkeep that is due; a dry run only says what would change."""
@@ -470,6 +489,11 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
             called = _called(Sequence, self._ask, episode.without_memory())
             asked = yield from self._viewed(called, episode.sources)
             return _open(asked, episode.verdicts)
+
+    def _filing(self, episode: Episode, began: str | None) -> Program[MemoryDelta]:
+        if began is not None:
+            yield from check_generation(self.namespace, began)
+        return (yield from self._file(episode))
 
     def _file(self, episode: Episode) -> Program[MemoryDelta]:
         self._check_feedback(episode)
