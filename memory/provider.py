@@ -513,7 +513,12 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         believed = trust is None or trust.believes(sources)
         with _refusals_about(f"episode {episode.id!r}"):
             called = _called(Changes, self._learn, episode, count, first)
-            learned: Changes = yield from self._viewed(called, episode.sources, reads=False)
+            # An item of its task alone would be short, and rank above those that say something.
+            learned: Changes = (
+                ()
+                if episode.is_blank
+                else (yield from self._viewed(called, episode.sources, reads=False))
+            )
             made: Sequence[Change] = tuple(learned)
             if sources or episode.outcome.feedback != "environment":
                 made = stamped(made, episode, sources)
