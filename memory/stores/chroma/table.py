@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import numpy as np
@@ -66,11 +66,11 @@ class Table:
         """Return the rows with these ids; those that are not there are left out."""
         found: dict[str, Row] = {}
         for start in range(0, len(ids), _PAGE):
-            page_ids = list(ids[start : start + _PAGE])
+            of_page = methodcaller(
+                "get", ids=list(ids[start : start + _PAGE]), include=["metadatas"]
+            )
             with self._errors("read from"):
-                page = self._asked(
-                    lambda rows, ids=page_ids: rows.get(ids=ids, include=["metadatas"])
-                )
+                page = self._asked(of_page)
                 for identifier, metadata in zip(page["ids"], page["metadatas"] or (), strict=True):
                     found[identifier] = Row.from_metadata(metadata, identifier)
         return found
