@@ -334,19 +334,19 @@ def test_episode_when_its_outcome_is_a_bare_word_says_how_it_is_written() -> Non
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "given", "named", "said"),
     [
-        (lambda: Episode(task="go"), "Episode needs `id` and .*: Episode\\(id=…, .*outcome=…\\)"),
-        (lambda: Step("think"), "Step needs `action` and `observation`"),
-        (lambda: Step("", "", "", thougt=""), "Step takes no `thougt`: did you mean 'thought'"),
-        (lambda: Outcome(True, 1.0, "", "environment", 5), "Outcome has no place for 5"),
-        (lambda: Experiment(build=lambda memory: memory), "Experiment needs `test`"),
-        (lambda: make_provider("insight"), "make_provider needs `store`"),
+        (Episode, (), {"task": "go"}, r"Episode needs `id` and .*: Episode\(id=…, .*outcome=…\)"),
+        (Step, ("think",), {}, "Step needs `action` and `observation`"),
+        (Step, ("", "", ""), {"thougt": ""}, "Step takes no `thougt`: did you mean 'thought'"),
+        (Outcome, (True, 1.0, "", "environment", 5), {}, "Outcome has no place for 5"),
+        (Experiment, (), {"build": str}, "Experiment needs `test`"),
+        (make_provider, ("insight",), {}, "make_provider needs `store`"),
     ],
 )
 def test_call_when_a_part_is_missing_or_misspelt_names_it(
-    make: Callable[[], object], said: str
+    make: Callable[..., object], given: tuple[Any, ...], named: dict[str, Any], said: str
 ) -> None:
     """Nobody has to read a `TypeError`."""
     with pytest.raises(SettingsError, match=said):
-        make()
+        make(*given, **named)

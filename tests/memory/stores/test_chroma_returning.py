@@ -6,6 +6,7 @@ from pathlib import Path
 import chromadb
 import pytest
 from chroma_server import chroma_server, own_port
+from chromadb.api import ClientAPI
 from chromadb.config import Settings
 from memory_cases import asking, make_episode
 
@@ -15,7 +16,7 @@ from langgraft.memory.stores import ChromaStore
 
 
 @pytest.fixture
-def client() -> Iterator[chromadb.ClientAPI]:
+def client() -> Iterator[ClientAPI]:
     """Return a client whose collections are its own."""
     client = chromadb.EphemeralClient(settings=Settings(anonymized_telemetry=False))
     yield client
@@ -49,7 +50,7 @@ def test_store_when_its_server_comes_back_with_a_new_volume_goes_on(tmp_path: Pa
 @pytest.mark.parametrize("again", [False, True], ids=["deleted", "made again"])
 @pytest.mark.parametrize("first", ["get", "search", "put", "delete", "namespaces"])
 def test_store_when_its_collection_was_deleted_goes_on_whatever_comes_first(
-    client: chromadb.ClientAPI, first: str, again: bool
+    client: ClientAPI, first: str, again: bool
 ) -> None:
     """The collection of the name is fetched, or made, and the call is made once more."""
     store = ChromaStore.from_client(client, collection="mine")
@@ -75,7 +76,7 @@ def test_store_when_its_collection_was_deleted_goes_on_whatever_comes_first(
 
 
 def test_store_when_the_new_collection_is_somebody_elses_says_so(
-    client: chromadb.ClientAPI,
+    client: ClientAPI,
 ) -> None:
     """It is neither read nor written."""
     store = ChromaStore.from_client(client, collection="mine")
