@@ -25,6 +25,7 @@ _UNSPACED: Final = (
     "\u3105-\u312f\u31a0-\u31bf\ua000-\ua48c"  # Bopomofo, Yi
     "\u3005-\u3007\u3021-\u3029\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
     "\U00020000-\U0003fffd"
+    "\uff66-\uffdc"  # kana and Hangul of half width
 )
 """Characters of scripts that are written without spaces, and Hangul, as Lucene's CJK analyzer has it."""
 
@@ -36,7 +37,8 @@ SPACED: Final = rf"[^\W{_UNSPACED}]"
 
 _RUN = re.compile(rf"[{_UNSPACED}]+")
 _WORD_OR_RUN = re.compile(rf"{_RUN.pattern}|(?:{SPACED}|[{_MARKED}])+")
-_NEEDS_RUNS = re.compile(rf"[{_UNSPACED}{_MARKED}]")
+_OTHERS = re.compile("[\u0900-\u1cff\u2e80-\U0010ffff]")
+"""Scripts of Asia and all that comes with them; Latin, Greek, Cyrillic and their like are elsewhere."""
 _OTHER_WIDTH = re.compile(r"[\uff01-\uffdc]+")
 
 
@@ -54,7 +56,10 @@ def tokenize(text: str) -> list[str]:
     """
     if text.isascii():  # the same in half the time
         return text.lower().translate(BETWEEN).split()
-    return [token for word in _words(text) for token in _bigrams(word)]
+    if not _OTHERS.search(text):
+        return _WORD.findall(unicodedata.normalize("NFC", text.lower()))
+    words = _WORD_OR_RUN.findall(_normal(text))
+    return [token for word in words for token in _bigrams(word)]
 
 
 def hidden_characters(text: str) -> list[str]:
@@ -63,18 +68,13 @@ def hidden_characters(text: str) -> list[str]:
     An index has them too, so that a query of one character finds the texts that hold it. They do
     not count in the length of a text.
     """
-    found = [] if text.isascii() else runs(_normal(text))
+    found = runs(_normal(text)) if runs(text) else []
     return [character for run in found if len(run) > 1 for character in run]
 
 
 def runs(text: str) -> list[str]:
     """Return the maximal runs of characters of scripts without spaces."""
-    return [] if text.isascii() else _RUN.findall(text)
-
-
-def _words(text: str) -> list[str]:
-    text = _normal(text)
-    return (_WORD_OR_RUN if _NEEDS_RUNS.search(text) else _WORD).findall(text)
+    return [] if text.isascii() or not _OTHERS.search(text) else _RUN.findall(text)
 
 
 def _normal(text: str) -> str:

@@ -112,6 +112,8 @@ def test_tokens_when_a_text_has_no_spaces_then_each_character_counts() -> None:
     """A Chinese text is about as many tokens as characters, not a quarter of them."""
     assert count_tokens_approximately("辦公室的無線網路壞了" * 100) == 1000
     assert count_tokens_approximately("wifi網路") == 3
+    assert count_tokens_approximately("\uff76\uff9e\uff97\uff7d") == 4
+    assert hidden_characters("\uff76\uff9e\uff97\uff7d") == ["ガ", "ラ", "ス"]
 
 
 def test_vectors_when_texts_share_two_characters_then_are_alike() -> None:
