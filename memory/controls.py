@@ -43,6 +43,7 @@ from langgraft.memory.recall import (
     Recall,
     RecallContext,
     fits,
+    is_blank,
     make_recall,
     render_block,
 )
@@ -321,7 +322,8 @@ class Replacement(Control):
         """List the items of the bank that may be recalled for the task that asks, oldest first."""
         reading = bank.read_content(self.namespace)
         content: BankContent = yield from self._viewed(reading, context)
-        items = sorted(content.items.values(), key=lambda item: (item.order_index, item.id))
+        said = (item for item in content.items.values() if not is_blank(item))
+        items = sorted(said, key=lambda item: (item.order_index, item.id))
         if self.settings.same_task == "allow":
             return items
         return [item for item in items if item.task_id != context.task_id]

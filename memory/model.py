@@ -176,7 +176,7 @@ class Dropped:
 
     id: str
     reason: str
-    """`OVER_BUDGET`, `OVER_SHARE`, `SAME_TASK`, `CONTRADICTS`, or a provider's own words."""
+    """`OVER_BUDGET`, `OVER_SHARE`, `SAME_TASK`, `BLANK`, `CONTRADICTS`, or a provider's own words."""
 
 
 @named_fields

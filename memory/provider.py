@@ -107,12 +107,15 @@ from langgraft.memory.provenance import FILED as FILED  # noqa: PLC0414
 from langgraft.memory.provenance import FOLLOWS, Revocable, learned_from, stamped
 from langgraft.memory.provenance import NEXT_ORDER as NEXT_ORDER  # noqa: PLC0414
 from langgraft.memory.recall import (
+    BLANK,
+    IS_BLANK,
     Budget,
     Filter,
     Found,
     Pool,
     Recall,
     RecallContext,
+    is_blank,
     lack_of_room,
     make_recall,
     of_other_tasks,
@@ -123,7 +126,7 @@ from langgraft.memory.stores.programs import Namespace, Program, Step
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.trust import Trusted, Trusting, asker, named_by_file, rooted
-from langgraft.memory.views import WithRoom
+from langgraft.memory.views import Fitting
 
 logger = logging.getLogger(__name__)
 
@@ -447,13 +450,19 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         with _refusals_about(f"what episode {context.episode_id!r} asks memory"):
             found, recall = yield from self._found(query, context, budget, lambda asked: asked)
             lacking = recall.without_room
-            lack = partial(lack_of_room, budget=budget, pool_of=self._pool)
-            if not any(item.id in lacking and lack(item) for item, _ in found.items):
+            unfit = partial(self._unfit, budget=budget)
+            if not any(
+                is_blank(item) or (item.id in lacking and unfit(item)) for item, _ in found.items
+            ):
                 return recall
-            # An item that has no room even alone takes no place among the best.
-            view = WithRoom(namespace=self.namespace, lack=lack)
+            # An item that cannot be given to the agent takes no place among the best.
+            view = Fitting(namespace=self.namespace, unfit=unfit)
             _, again = yield from self._found(query, context, budget, view)
             return recall if again.items == recall.items else again
+
+    def _unfit(self, item: MemoryItem, budget: Budget) -> str:
+        """Return why an item cannot be given to the agent even alone; empty: it can."""
+        return BLANK if is_blank(item) else lack_of_room(item, self._pool(item), budget)
 
     def _found(
         self,
@@ -513,13 +522,10 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         believed = trust is None or trust.believes(sources)
         with _refusals_about(f"episode {episode.id!r}"):
             called = _called(Changes, self._learn, episode, count, first)
-            # An item of its task alone would be short, and rank above those that say something.
-            learned: Changes = (
-                ()
-                if episode.is_blank
-                else (yield from self._viewed(called, episode.sources, reads=False))
-            )
+            learned: Changes = yield from self._viewed(called, episode.sources, reads=False)
             made: Sequence[Change] = tuple(learned)
+            if episode.is_blank:
+                made = [_marked_blank(change) for change in made]
             if sources or episode.outcome.feedback != "environment":
                 made = stamped(made, episode, sources)
             if trust is not None:
@@ -735,6 +741,13 @@ def _open(asked: Sequence[Question], verdicts: Sequence[Verdict]) -> list[Questi
 def with_feedback(item: MemoryItem, feedback: Scalar) -> MemoryItem:
     """Return an item that says in its metadata whose word its success is."""
     return item.model_copy(update={"metadata": {**item.metadata, FEEDBACK: feedback}})
+
+
+def _marked_blank(change: Change) -> Change:
+    if not isinstance(change, Add):
+        return change
+    metadata = {**change.item.metadata, IS_BLANK: True}
+    return Add(change.item.model_copy(update={"metadata": metadata}))
 
 
 def _renumber(changes: Sequence[Change], first: int) -> Sequence[SetState]:

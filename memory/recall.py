@@ -53,6 +53,10 @@ OVER_SHARE: Final = "over its share of the budget"
 """Why an item was dropped: the items of its pool have used up their part."""
 SAME_TASK: Final = "same task"
 """Why an item was dropped: it was learned on the task that asks, and settings exclude that."""
+BLANK: Final = "nothing happened in its episode"
+"""Why an item was dropped: it says no more than its task, such as that of a turn that failed."""
+IS_BLANK: Final = "blank"
+"""Metadata of such an item."""
 CONTRADICTS: Final = "contradicts the draft"
 """Why an item was dropped: a judge found that it conflicts with the agent's tentative answer."""
 
@@ -390,12 +394,15 @@ def fits(found: Found, budget: Budget) -> bool:
     return not fitting.dropped
 
 
-def lack_of_room(
-    item: MemoryItem, budget: Budget, pool_of: Callable[[MemoryItem], Pool | None]
-) -> str:
+def is_blank(item: MemoryItem) -> bool:
+    """Say whether an item is of an episode in which nothing happened: it says no more than its task."""
+    return item.metadata.get(IS_BLANK) is True
+
+
+def lack_of_room(item: MemoryItem, pool: Pool | None, budget: Budget) -> str:
     """Return why a budget has no room for an item even if it is recalled alone; empty: it has."""
     fitting = _Fitting(budget, best_last=False)
-    fitting.offer(item, 0.0, pool_of(item))
+    fitting.offer(item, 0.0, pool)
     return fitting.dropped[0].reason if fitting.dropped else ""
 
 

@@ -92,21 +92,21 @@ def _covered(hit: SearchItem) -> SearchItem:
 
 
 MOST_PASSED: Final = 1_000
-"""Items without room that one recall passes over; in a bank of many more, all may be too long."""
+"""Items that one recall passes over; in a bank with many more, all may be too long."""
 
 
 @dataclass(kw_only=True)
-class WithRoom(View):
-    """A bank without the items that are too long for a budget even if they are recalled alone.
+class Fitting(View):
+    """A bank without items that cannot be given to an agent, such as those too long for its budget.
 
     So they take no place among the best that a provider recalls.
 
     Args:
         namespace: The bank's records.
-        lack: Says why an item has no room; empty: it has.
+        unfit: Says why an item cannot be given; empty: it can.
     """
 
-    lack: Callable[[MemoryItem], str]
+    unfit: Callable[[MemoryItem], str]
 
     @override
     def _withholds(self, record: Item) -> Program[bool]:
@@ -116,6 +116,6 @@ class WithRoom(View):
             return False
         item = MemoryItem.from_json(held)
         if item.id not in self.dropped and len(self.dropped) < MOST_PASSED:
-            reason = self.lack(item)
+            reason = self.unfit(item)
             self.dropped |= {item.id: reason} if reason else {}
         return item.id in self.dropped

@@ -9,7 +9,6 @@ from memory_cases import asking, make_episode, make_item
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.model import Episode, Lesson, MemoryItem, Outcome, Step
 from langgraft.memory.providers import SimpleRAG, SimpleRAGSettings
-from langgraft.memory.providers.episode_items import render_note
 from langgraft.memory.recall import Budget
 
 
@@ -98,7 +97,7 @@ def test_note_when_an_episode_ends_says_how_as_far_as_is_known(
 def test_note_when_nothing_happened_is_the_task_alone() -> None:
     """No line is empty."""
     episode = make_episode(lessons=(), steps=(), outcome=Outcome(None))
-    assert render_note(episode, part_characters=100) == "Task: open the red door"
+    assert noted(episode).text == "Task: open the red door"
 
 
 def test_items_when_words_are_shared_rank_by_how_many_and_then_by_age() -> None:
