@@ -142,7 +142,7 @@ class TextWorldEpisode:
 
 
 class TextWorldGames:
-    """Makes episodes by task id, and lists the task ids there are; each game is made once."""
+    """Makes episodes by task id, and lists the tasks there are; each game is made once."""
 
     def __init__(self) -> None:
         """Take a temporary folder for games, which goes with this."""

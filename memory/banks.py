@@ -34,11 +34,13 @@ from langgraft._core.errors import InfrastructureError, InputError, SettingsErro
 from langgraft.memory.bank import (
     RECORDS,
     OpenBank,
+    bank_namespace,
     banks_under,
     let_go,
     open_bank,
     records_namespace,
 )
+from langgraft.memory.generations import next_generation
 from langgraft.memory.importing import ImportChoices
 from langgraft.memory.model import (
     BankContent,
@@ -235,7 +237,8 @@ class Banks(Closing):
         """Delete all that is kept of a label, and return how many records that were.
 
         Its indexes go too, those kept on disk included; that nothing is left is looked up. A provider
-        of it that somebody holds has an empty bank then.
+        of it that somebody holds has an empty bank then. What began before, and is filed with its
+        `generation` in this process or another, is refused.
 
         Raises:
             InputError: It cannot be a label.
@@ -270,10 +273,13 @@ class Banks(Closing):
         with self._lock:
             self._latest.pop(name, None)
         namespace = (*self.namespace, name)
-        bank = open_bank(self.store, records_namespace(namespace))
-        return bank, self._erasing(label, banks_under(namespace), bank)
+        records = records_namespace(namespace)
+        bank = open_bank(self.store, records)
+        return bank, self._erasing(label, records, bank)
 
-    def _erasing(self, label: Label, prefix: Namespace, bank: OpenBank) -> Program[int]:
+    def _erasing(self, label: Label, records: Namespace, bank: OpenBank) -> Program[int]:
+        prefix = banks_under(bank_namespace(records))
+        yield from next_generation(records)
         count = yield from erase(prefix)
         yield from erase((INDEX, *prefix))
         yield in_thread(bank.refresh)

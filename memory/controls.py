@@ -36,7 +36,6 @@ from langgraft.memory import bank
 from langgraft.memory.importing import ImportChoices
 from langgraft.memory.model import BankContent, Change, Episode, MemoryDelta, MemoryItem, Question
 from langgraft.memory.provider import MemoryProvider, Need, program
-from langgraft.memory.rankers.lexical import tokenize
 from langgraft.memory.recall import (
     Budget,
     Found,
@@ -44,6 +43,7 @@ from langgraft.memory.recall import (
     Recall,
     RecallContext,
     fits,
+    is_blank,
     make_recall,
     render_block,
 )
@@ -51,6 +51,7 @@ from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.sources import combined
 from langgraft.memory.stores.programs import Program
 from langgraft.memory.stores.read_only import ReadOnlyStore
+from langgraft.memory.words import tokenize
 
 
 class Control(MemoryProvider[ProviderSettings]):
@@ -321,7 +322,8 @@ class Replacement(Control):
         """List the items of the bank that may be recalled for the task that asks, oldest first."""
         reading = bank.read_content(self.namespace)
         content: BankContent = yield from self._viewed(reading, context)
-        items = sorted(content.items.values(), key=lambda item: (item.order_index, item.id))
+        said = (item for item in content.items.values() if not is_blank(item))
+        items = sorted(said, key=lambda item: (item.order_index, item.id))
         left_out = {*context.in_conversation}
         if self.settings.same_task == "exclude":
             left_out.add(context.task_id)

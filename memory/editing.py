@@ -27,6 +27,7 @@ from langgraft._core.effects import in_thread
 from langgraft._core.errors import InputError
 from langgraft.memory import bank
 from langgraft.memory.forgetting import SUCCESSES, USES
+from langgraft.memory.generations import next_generation
 from langgraft.memory.model import (
     Add,
     Annotate,
@@ -137,17 +138,18 @@ class Editable:
     def clear(self) -> MemoryDelta:
         """Empty the bank, bookkeeping and all, and return what that changed: it is as new then.
 
-        It no longer knows what was filed, so an episode that is handed in again is learned again.
+        It no longer knows what was filed, so an episode that is handed in again is learned again. What
+        began before, and is filed with its `generation`, is refused.
 
         Raises:
             ReadOnlyStoreError: The bank is frozen.
             BankConflictError: As for `file`.
         """
-        return self._write(self._revised(_clearing))
+        return self._write(self._cleared())
 
     async def aclear(self) -> MemoryDelta:
         """Do as `clear` does, asynchronously."""
-        return await self._awrite(self._revised(_clearing))
+        return await self._awrite(self._cleared())
 
     # What a provider writes ---------------------------------------------------------------
 
@@ -174,6 +176,10 @@ class Editable:
         return ()
 
     # How it is put together ---------------------------------------------------------------
+
+    def _cleared(self) -> Program[MemoryDelta]:
+        yield from next_generation(self.namespace)
+        return (yield from self._revised(_clearing))
 
     def _revised(self, revision: Callable[[BankContent], MemoryDelta]) -> Program[MemoryDelta]:
         content = yield from bank.read_content(self.namespace)

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from langgraft._core.arguments import check_argument, describe_validation
+from langgraft._core.arguments import check_argument, describe_validation, named_fields
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import InputError
 from langgraft.memory.facts import Fact, moment
@@ -131,6 +131,7 @@ class MemoryItem(BaseModel):
             raise InputError(describe_validation(error)) from error
 
 
+@named_fields
 @dataclass(frozen=True, slots=True)
 class Question:
     """Something only a model can judge, asked by a provider and answered by a node.
@@ -153,6 +154,7 @@ class Question:
         return digest({"kind": self.kind, "episode": self.episode_id, "shows": dict(self.shows)})
 
 
+@named_fields
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """One judgment in answer to a question (`question_id`), and who judged (`by`); a question may have several."""
@@ -167,15 +169,17 @@ class Verdict:
     by: By = "model"
 
 
+@named_fields
 @dataclass(frozen=True, slots=True)
 class Dropped:
     """An item that was found and is not given to the agent."""
 
     id: str
     reason: str
-    """`OVER_BUDGET`, `OVER_SHARE`, `SAME_TASK`, `CONTRADICTS`, or a provider's own words."""
+    """`OVER_BUDGET`, `OVER_SHARE`, `SAME_TASK`, `BLANK`, `CONTRADICTS`, or a provider's own words."""
 
 
+@named_fields
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """Proof that at a `step` a `query` recalled `item_ids` with `scores`, of so many `tokens`; `id` names the recall. It takes effect when an episode that carries it is filed, once."""
@@ -209,6 +213,7 @@ class Receipt:
         return value
 
 
+@named_fields
 @dataclass(frozen=True, slots=True)
 class Step:
     """One turn: `thought`, `action`, `observation`. The first step of an episode in a world has no thought and
@@ -228,6 +233,7 @@ class Step:
         return bool(self.thought and self.observation and not self.action)
 
 
+@named_fields
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How an attempt ended.
@@ -263,6 +269,7 @@ class Attempt:
     """The episode it was, where it is one of memory's."""
 
 
+@named_fields
 @dataclass(frozen=True, slots=True)
 class Lesson:
     """Advice distilled from an episode (continual-memory §3: an *insight*): its `type`, and who drew it (`by`)."""
@@ -277,6 +284,7 @@ class Lesson:
     """A name for it, where whoever drew it gave one (ReasoningBank)."""
 
 
+@named_fields
 @dataclass(frozen=True, slots=True)
 class ErrorRecord:
     """An `error` of a `package` met on the way, and the `fix` that removed it, told by whom (`by`) (mle-agent-memory §3.3).
@@ -297,6 +305,7 @@ class ErrorRecord:
         _check_choice("kind", "an error record", self.kind, get_args(ErrorKind))
 
 
+@named_fields
 @dataclass(frozen=True, slots=True)
 class Episode:
     """One attempt at one task (`task_id`) of a `domain`, complete: `steps`, `outcome`, `lessons`, `errors`, `verdicts`. Injected memory is not part of it.
@@ -358,6 +367,16 @@ class Episode:
     def succeeded(self) -> bool:
         """Whether the goal was reached, as far as anybody can tell."""
         return self.outcome.success is True
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing came of the task: no word of the agent or the world, no end, no lesson.
+
+        Such is a turn whose call of a model failed or was canceled.
+        """
+        said = any(step.thought or step.action or step.observation for step in self.steps)
+        ended = self.outcome.success is not None or self.outcome.reason
+        return not (said or ended or self.lessons or self.errors or self.facts or self.verdicts)
 
     def without_memory(self) -> "Episode":
         """Return the episode with recalled blocks taken out of all its texts."""

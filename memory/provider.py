@@ -72,6 +72,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
@@ -86,6 +87,7 @@ from langgraft.memory.bank import open_bank, present, with_free_ids
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.facts import Attribute
 from langgraft.memory.forgetting import Notes, counted, credit, forgotten
+from langgraft.memory.generations import check_generation, read_generation
 from langgraft.memory.importing import ImportChoices, import_changes, refuse_gold
 from langgraft.memory.model import (
     Add,
@@ -105,7 +107,9 @@ from langgraft.memory.provenance import FILED as FILED  # noqa: PLC0414
 from langgraft.memory.provenance import FOLLOWS, Revocable, learned_from, stamped
 from langgraft.memory.provenance import NEXT_ORDER as NEXT_ORDER  # noqa: PLC0414
 from langgraft.memory.recall import (
+    BLANK,
     IN_CONVERSATION,
+    IS_BLANK,
     SAME_TASK,
     Budget,
     Filter,
@@ -113,9 +117,10 @@ from langgraft.memory.recall import (
     Pool,
     Recall,
     RecallContext,
+    is_blank,
+    lack_of_room,
     make_recall,
     of_other_tasks,
-    without_tasks,
 )
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.sources import FEEDBACK as FEEDBACK  # noqa: PLC0414
@@ -123,6 +128,7 @@ from langgraft.memory.stores.programs import Namespace, Program, Step
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.trust import Trusted, Trusting, asker, named_by_file, rooted
+from langgraft.memory.views import Fitting
 
 logger = logging.getLogger(__name__)
 
@@ -281,25 +287,43 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         """Do as `questions` does, asynchronously."""
         return await self._aread(self._unanswered(episode))
 
+    def generation(self) -> str:
+        """Return the name of the bank's generation: another one after each `clear` or deletion.
+
+        Read it when a turn begins, and give it to `file` when the turn is filed.
+        """
+        return drive(read_generation(self.namespace), self._kept)
+
+    async def ageneration(self) -> str:
+        """Do as `generation` does, asynchronously."""
+        return await adrive(read_generation(self.namespace), self._kept)
+
     @checked
-    def file(self, episode: Episode) -> MemoryDelta:
+    def file(self, episode: Episode, *, generation: str | None = None) -> MemoryDelta:
         """File an episode and do the upkeep that is due then, in one step.
 
         Filing it again changes nothing and returns an empty delta.
 
+        Args:
+            episode: The episode.
+            generation: What `generation()` returned when the episode began; `None`: file it also if
+                the bank was cleared since.
+
         Raises:
+            BankClearedError: The bank was cleared or deleted after the episode began. Nothing was
+                filed; do not try again.
             InputError: The episode holds what no memory can hold, such as a lone surrogate, or
                 its outcome is by gold answers and the settings do not declare that.
             ReadOnlyStoreError: The bank is frozen.
             BankConflictError: Another process writes to the bank, and the store cannot make it
                 wait.
         """
-        return self._write(self._file(episode))
+        return self._write(self._filing(episode, generation))
 
     @checked
-    async def afile(self, episode: Episode) -> MemoryDelta:
+    async def afile(self, episode: Episode, *, generation: str | None = None) -> MemoryDelta:
         """Do as `file` does, asynchronously."""
-        return await self._awrite(self._file(episode))
+        return await self._awrite(self._filing(episode, generation))
 
     def manage(self, *, dry_run: bool = False) -> MemoryDelta:
         """Do the upkeep that is due; a dry run only says what would change."""
@@ -426,14 +450,38 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
 
     def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
         with _refusals_about(f"what episode {context.episode_id!r} asks memory"):
-            asked = _called(Found, self._recall, query, context)
-            found: Found = yield from self._viewed(asked, context)
+            found, recall = yield from self._found(query, context, budget, lambda asked: asked)
+            lacking = recall.without_room
+            unfit = partial(self._unfit, budget=budget)
+            if not any(
+                is_blank(item) or (item.id in lacking and unfit(item)) for item, _ in found.items
+            ):
+                return recall
+            # An item that cannot be given to the agent takes no place among the best.
+            view = Fitting(namespace=self.namespace, unfit=unfit)
+            _, again = yield from self._found(query, context, budget, view)
+            return recall if again.items == recall.items else again
+
+    def _unfit(self, item: MemoryItem, budget: Budget) -> str:
+        """Return why an item cannot be given to the agent even alone; empty: it can."""
+        return BLANK if is_blank(item) else lack_of_room(item, self._pool(item), budget)
+
+    def _found(
+        self,
+        query: str,
+        context: RecallContext,
+        budget: Budget,
+        view: Callable[[Program[Found]], Program[Found]],
+    ) -> Program[tuple[Found, Recall]]:
+        """Search the bank through a view, and further down the ranking where something lacks room."""
+        asked = view(_called(Found, self._recall, query, context))
+        found: Found = yield from self._viewed(asked, context)
+        recall = self._fitted(query, context, budget, found)
+        if recall.without_room and found.further is not None:
+            further = view(_called(Found, found.further))
+            found = yield from self._viewed(further, context)
             recall = self._fitted(query, context, budget, found)
-            if recall.lacks_room and found.further is not None:
-                further = _called(Found, found.further)
-                found = yield from self._viewed(further, context)
-                recall = self._fitted(query, context, budget, found)
-            return recall
+        return found, recall
 
     def _fitted(self, query: str, context: RecallContext, budget: Budget, found: Found) -> Recall:
         found.query.encode()  # here, and not when its receipt is logged
@@ -455,6 +503,11 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
             asked = yield from self._viewed(called, episode.sources)
             return _open(asked, episode.verdicts)
 
+    def _filing(self, episode: Episode, began: str | None) -> Program[MemoryDelta]:
+        if began is not None:
+            yield from check_generation(self.namespace, began)
+        return (yield from self._file(episode))
+
     def _file(self, episode: Episode) -> Program[MemoryDelta]:
         self._check_feedback(episode)
         episode = episode.without_memory()
@@ -475,6 +528,8 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
             called = _called(Changes, self._learn, episode, count, first)
             learned: Changes = yield from self._viewed(called, episode.sources, reads=False)
             made: Sequence[Change] = tuple(learned)
+            if episode.is_blank:
+                made = [_marked_blank(change) for change in made]
             if sources or episode.outcome.feedback != "environment":
                 made = stamped(made, episode, sources)
             if trust is not None:
@@ -562,12 +617,16 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
     ) -> Program[T]:
         """Run a program that sees of the bank what trust settings let who asks, or these users, see."""
         if isinstance(who, RecallContext) and who.in_conversation:
-            program = without_tasks(program, self.namespace, {*who.in_conversation})
+            tasks = {*who.in_conversation}
+            program = Fitting(
+                namespace=self.namespace,
+                unfit=lambda item: IN_CONVERSATION if item.task_id in tasks else "",
+            )(program)
         trust = self.settings.trust
         if trust is None:
             return program
         users = asker(who) if isinstance(who, RecallContext) else who
-        return Trusted(self.namespace, trust, users, reads)(program)
+        return Trusted(namespace=self.namespace, trust=trust, users=users, reads=reads)(program)
 
     # For subclasses -----------------------------------------------------------------------
 
@@ -692,6 +751,13 @@ def _open(asked: Sequence[Question], verdicts: Sequence[Verdict]) -> list[Questi
 def with_feedback(item: MemoryItem, feedback: Scalar) -> MemoryItem:
     """Return an item that says in its metadata whose word its success is."""
     return item.model_copy(update={"metadata": {**item.metadata, FEEDBACK: feedback}})
+
+
+def _marked_blank(change: Change) -> Change:
+    if not isinstance(change, Add):
+        return change
+    metadata = {**change.item.metadata, IS_BLANK: True}
+    return Add(change.item.model_copy(update={"metadata": metadata}))
 
 
 def _renumber(changes: Sequence[Change], first: int) -> Sequence[SetState]:

@@ -24,16 +24,16 @@ that is recalled for others.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, cast
 
-from langgraph.store.base import GetOp, Item, Result, SearchItem, SearchOp
+from langgraph.store.base import GetOp, Item
 from pydantic import Field, field_validator
+from typing_extensions import override
 
 from langgraft._core.arguments import Settings, checked
 from langgraft._core.canonical import JSON, unseal
-from langgraft._core.effects import relay
 from langgraft.memory import bank
 from langgraft.memory.editing import Editable
 from langgraft.memory.importing import ImportChoices
@@ -48,7 +48,7 @@ from langgraft.memory.model import (
     Remove,
 )
 from langgraft.memory.provenance import FOLLOWS
-from langgraft.memory.recall import Found, RecallContext
+from langgraft.memory.recall import RecallContext
 from langgraft.memory.scanning import findings_in
 from langgraft.memory.sources import (
     ROOTS,
@@ -59,7 +59,8 @@ from langgraft.memory.sources import (
     refusals_as_values,
     source,
 )
-from langgraft.memory.stores.programs import Namespace, Program, Step
+from langgraft.memory.stores.programs import Namespace, Program
+from langgraft.memory.views import View
 
 T = TypeVar("T")
 
@@ -156,75 +157,23 @@ class TrustSettings(Settings):
         return next((each.reason for each in findings_in(item)), "")
 
 
-@dataclass(slots=True)
-class Trusted:
+@dataclass(kw_only=True)
+class Trusted(View):
     """A bank without what is withheld.
 
     Args:
         namespace: The bank's records.
-        trust: What is believed.
-        users: Sources that stand for who asks.
         reads: Whether records that are read by name are withheld as well. What writes must see
             that a name is taken.
+        trust: What is believed.
+        users: Sources that stand for who asks.
     """
 
-    namespace: Namespace
     trust: TrustSettings
     users: Sequence[str]
-    reads: bool = True
-    dropped: dict[str, str] = field(default_factory=dict)
-    """What was met and left out, with the reasons."""
     _content: BankContent | None = None
 
-    def __call__(self, program: Program[T]) -> Program[T]:
-        """Run a program that sees what may be seen; what it finds says what was left out."""
-        found: Any = yield from relay(program, self._answer)
-        if isinstance(found, Found):
-            left_out = (Dropped(name, reason) for name, reason in self.dropped.items())
-            found = replace(found, dropped=(*found.dropped, *left_out))
-        return cast("T", found)
-
-    def _answer(self, step: Step) -> Program[list[Result]]:
-        results = yield step
-        if not isinstance(step, Sequence):
-            return results
-        answers: list[Result] = list(results)
-        for number, op in enumerate(step):
-            if isinstance(op, GetOp) and self.reads and tuple(op.namespace) == self.namespace:
-                record = cast("Item | None", answers[number])
-                if record is not None and (yield from self._withholds(record)):
-                    answers[number] = None
-            elif isinstance(op, SearchOp) and self._searches(op):
-                hits = cast("Sequence[SearchItem]", answers[number])
-                answers[number] = yield from self._filled(op, hits)
-        return answers
-
-    def _searches(self, op: SearchOp) -> bool:
-        prefix = tuple(op.namespace_prefix)
-        return prefix == self.namespace[: len(prefix)]
-
-    def _filled(self, op: SearchOp, hits: Sequence[SearchItem]) -> Program[list[SearchItem]]:
-        """Look further down where something is withheld, so that it takes nobody's place."""
-        if not op.query:  # who reads all there is counts what is there
-            seen = list(hits)
-            for number, hit in enumerate(hits):
-                if (yield from self._withholds(hit)):
-                    seen[number] = _covered(hit)
-            return seen
-        limit = op.limit
-        while True:
-            kept: list[SearchItem] = []
-            for hit in hits:
-                if len(kept) == op.limit:
-                    break
-                if not (yield from self._withholds(hit)):
-                    kept.append(hit)
-            if len(kept) == op.limit or len(hits) < limit:
-                return kept
-            limit *= 2
-            (found,) = yield [op._replace(limit=limit)]
-            hits = cast("Sequence[SearchItem]", found)
-
+    @override
     def _withholds(self, record: Item) -> Program[bool]:
         value = unseal(record.value)
         held = value.get("item")
@@ -254,11 +203,6 @@ class Trusted:
         if self._content is None:
             self._content = yield from bank.read_content(self.namespace)
         return self._content
-
-
-def _covered(hit: SearchItem) -> SearchItem:
-    times = {"created_at": hit.created_at, "updated_at": hit.updated_at}
-    return SearchItem(hit.namespace, f"{bank.WITHHELD}{hit.key}", {}, score=None, **times)
 
 
 def _corroborated(

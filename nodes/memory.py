@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import Context
 from dataclasses import asdict, replace
+from functools import partial
 from typing import (
     Any,
     Final,
@@ -191,8 +192,16 @@ def draft_questions(
     return asked
 
 
-def filed(memory: MemoryProvider[Any], episode: Episode) -> Program[Call, MemoryDelta]:
-    """Hand an episode to memory, and return what that changed."""
+def filed(
+    memory: MemoryProvider[Any], episode: Episode, generation: str | None = None
+) -> Program[Call, MemoryDelta]:
+    """Hand an episode to memory, and return what that changed.
+
+    Args:
+        memory: The provider.
+        episode: The episode.
+        generation: The bank's generation when the episode began, if it was read.
+    """
 
     def outputs(delta: MemoryDelta) -> Mapping[str, Any]:
         removed = Counter(change.reason for change in delta if isinstance(change, Remove))
@@ -205,7 +214,9 @@ def filed(memory: MemoryProvider[Any], episode: Episode) -> Program[Call, Memory
         "lessons": len(episode.lessons),
         "verdicts": len(episode.verdicts),
     }
-    return traced("file", inputs, _called(memory.file, memory.afile, episode), outputs)
+    began: dict[str, Any] = {} if generation is None else {"generation": generation}
+    file, afile = partial(memory.file, **began), partial(memory.afile, **began)
+    return traced("file", inputs, _called(file, afile, episode), outputs)
 
 
 def recalled_parts(recalled: Recall) -> dict[str, JSON]:

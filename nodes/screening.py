@@ -39,7 +39,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.episode_items import render_trajectory
 from langgraft.memory.rankers.diversity import Similarity, TfIdf
 from langgraft.memory.rankers.documents import Floats
-from langgraft.memory.rankers.lexical import tokenize
+from langgraft.memory.words import SPACED, tokenize
 from langgraft.nodes.dialogue import ChatModel, Dialogue, Node, Update, dialogue_node
 from langgraft.nodes.judging import by_line, same_words
 from langgraft.nodes.memory import episode_of
@@ -389,8 +389,13 @@ SAME_ORDER: Final = 0.85
 
 # What these negate is what follows them; `not` and its like negate their clause.
 _AGAINST: Final = r"instead of|rather than|without|avoid\w*|no|nor|neither"
-_NEGATES: Final = re.compile(rf"\b(?:not|never|cannot|\w+n't|{_AGAINST})\b")
-_CLAUSE_ENDS: Final = re.compile(rf"[.,;:!?()\n]|\bbut\b|(?=\b(?:{_AGAINST})\b)")
+_NEGATES: Final = re.compile(
+    rf"\b(?:not|never|cannot|\w+n't|{_AGAINST})\b"
+    "|[不没沒别別勿未无無非]|ない|なく|ません|않|못|없|지 ?마|ไม่|อย่า|ห้าม"  # scripts without spaces
+)
+_CLAUSE_ENDS: Final = re.compile(
+    rf"[.,;:!?()\n\u3001\u3002\uff0c\uff1b\uff1a\uff01\uff1f]|\bbut\b|(?=\b(?:{_AGAINST})\b)"
+)
 
 _STRAIGHT: Final = str.maketrans("‘’“”", "''\"\"")  # noqa: RUF001
 _QUOTED: Final = re.compile(r"(?<!\w)(['\"`])([^'\"`\n]+)\1(?!\w)")
@@ -448,7 +453,7 @@ def word_pairs(words: Sequence[str]) -> list[str]:
 
 def _named(text: str) -> frozenset[str]:
     quoted = (" ".join(tokenize(found[2])) for found in _QUOTED.finditer(text))
-    code = (word.lower() for word in re.findall(r"\w+", text) if _CODE.search(word))
+    code = (word.lower() for word in re.findall(f"{SPACED}+", text) if _CODE.search(word))
     return frozenset((*quoted, *code)) - {""}
 
 

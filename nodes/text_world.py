@@ -21,7 +21,13 @@ from langgraft._core.arguments import check_whole, checked
 from langgraft._core.effects import Call, Program
 from langgraft._core.errors import ActionFormatError, InputError, SettingsError
 from langgraft._core.texts import Prompt
-from langgraft.environments.text import Reset, TextEnvironment, TextWorldFactory, Transition
+from langgraft.environments.text import (
+    Reset,
+    TextEnvironment,
+    TextTask,
+    TextWorldFactory,
+    Transition,
+)
 from langgraft.memory.model import strip_block
 from langgraft.memory.recall import Place
 from langgraft.nodes.dialogue import ChatModel, Node, Update, chat_model, read_response
@@ -176,6 +182,9 @@ def _episode_id(state: AgentState) -> str:
 
 def _task_id(state: Mapping[str, object]) -> str:
     task_id = state.get("task_id")
+    if isinstance(task_id, TextTask):
+        msg = f"the agent's `task_id` is a task: give its `id`, {{'task_id': {task_id.id!r}}}"
+        raise InputError(msg)
     if not isinstance(task_id, str) or not task_id:
         msg = (
             "the agent's input needs a `task_id`, such as {'task_id': 'babyai/find_obj/200'};"

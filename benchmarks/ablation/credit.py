@@ -30,9 +30,9 @@ from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft.memory.controls import Replacement
 from langgraft.memory.model import MemoryItem
 from langgraft.memory.provider import MemoryProvider, program
-from langgraft.memory.rankers.lexical import tokenize
 from langgraft.memory.recall import Budget, Found, Recall, RecallContext
 from langgraft.memory.stores.programs import Program
+from langgraft.memory.words import tokenize
 
 SUPERSEDED: Final = "Later note: the note above is out of date and no longer holds."
 CONTRADICTED: Final = "Another note says the opposite: do not do what follows, it is wrong.\n"

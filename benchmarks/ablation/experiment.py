@@ -21,7 +21,12 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from langchain_core.language_models import BaseChatModel
 
-from langgraft._core.arguments import check_argument, check_no_secrets, check_whole
+from langgraft._core.arguments import (
+    check_argument,
+    check_no_secrets,
+    check_whole,
+    named_fields,
+)
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import InputError
 from langgraft._core.files import read_bytes
@@ -54,6 +59,7 @@ _KEYS: Final = {
 """What a task's fields are called in files, frames and datasets, the first that is there."""
 
 
+@named_fields
 @dataclass(frozen=True)
 class Task:
     """One task that the agent is given."""
@@ -112,6 +118,7 @@ _TAKEN: Final = ("none", "rerun")
 """Conditions without memory, whose names no memory can have."""
 
 
+@named_fields
 @dataclass(frozen=True)
 class Experiment:
     """Whether memory helps an agent: the agent, its tasks, its score, and what is compared.

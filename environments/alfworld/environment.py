@@ -179,7 +179,7 @@ class _Shelf:
 
 @dataclass(frozen=True)
 class ALFWorld:
-    """Builds episodes of the released games by task id, and lists the task ids there are.
+    """Builds episodes of the released games by task id, and lists the tasks there are.
 
         worlds = ALFWorld()
         held_out = worlds.tasks("alfworld/pick_and_place", "test")

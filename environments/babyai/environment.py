@@ -245,11 +245,12 @@ def _instructions() -> str:
 
 @dataclass(frozen=True, slots=True)
 class BabyAI:
-    """Builds episodes by task id, and lists the task ids there are.
+    """Builds episodes by task id, and lists the tasks there are.
 
         worlds = BabyAI()
         episode = worlds("babyai/action_obj_door/17")
         held_out = worlds.tasks("babyai/find_obj", "test")
+        agent.invoke({"task_id": held_out[0].id})
 
     Raises:
         SettingsError: A setting is not usable.

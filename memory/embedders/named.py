@@ -21,6 +21,7 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.memory.embedders.base import Vectors
 from langgraft.memory.embedders.cached import CachedEmbedder, VectorCache
+from langgraft.memory.words import hidden_characters, runs, tokenize
 
 _UNTOLD = (
     "key",
@@ -232,7 +233,9 @@ def _itself(embeddings: Embeddings) -> Embeddings:
 
 # Hashing ---------------------------------------------------------------------------------
 
-FEATURES: Final = "lowercase unicode words x2, character 3-4-grams; crc32, murmur3 finalizer"
+FEATURES: Final = (
+    "lowercase unicode words or bigrams x2, character 3-4-grams; crc32, murmur3 finalizer"
+)
 """What a vector counts, as it appears in manifests."""
 
 DIMENSIONS: Final = 384
@@ -296,7 +299,7 @@ class HashingEmbeddings(Embeddings):
 
     def _vector(self, text: str, words: dict[str, _Buckets]) -> NDArray[np.float64]:
         sums = np.zeros(self.dimensions)
-        for word, count in Counter(_WORD.findall(text.lower())).items():
+        for word, count in Counter(_words(text)).items():
             if word not in words:
                 words[word] = self._buckets(word)
             places, signs = words[word]
@@ -312,6 +315,13 @@ class HashingEmbeddings(Embeddings):
         signs = np.where(mixed & np.uint32(1), 1.0, -1.0)
         signs[0] *= _WORD_WEIGHT
         return places, signs
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text; of scripts without spaces, the character bigrams and characters."""
+    if not runs(text):
+        return _WORD.findall(text.lower())
+    return [*tokenize(text), *hidden_characters(text)]
 
 
 def _features(word: str) -> Iterator[bytes]:

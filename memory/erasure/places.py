@@ -29,6 +29,7 @@ from langgraft.memory.stores.named import GuardedStore
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.stores.sqlite import SQLiteFileStore
+from langgraft.memory.words import SPACED
 from langgraft.memory.writers import address_of
 
 BLANK: Final = "[erased on request]"
@@ -38,7 +39,7 @@ SHORTEST: Final = 12
 """Characters of a phrase: shorter ones are in half of all texts."""
 _LABEL: Final = re.compile(r"^(?:Thought|Action|Observation|Result|- When [^:]+|-): ?|^- ")
 """What trajectories and lists put before a text."""
-_WORD: Final = re.compile(r"\w[\w@.+-]{4,}\w")
+_WORD: Final = re.compile(rf"{SPACED}(?:{SPACED}|[@.+-]){{4,}}{SPACED}")
 _BLOCK: Final = 1 << 24
 
 

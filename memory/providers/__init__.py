@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from langgraft._core.arguments import did_you_mean
+from langgraft._core.arguments import did_you_mean, named
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft._core.lazy import lazy_exports
@@ -166,7 +166,8 @@ def unknown_provider(name: str) -> str:
             f"unknown provider {name!r:.80}: your own is named 'package.module:Class', and a file"
             " is opened by `open_memory` or `Banks`"
         )
-    known = did_you_mean(name, PROVIDERS)
+    plain = {kind.casefold(): plan for plan, (_, kind) in PROVIDERS.items()}
+    known = did_you_mean(plain.get(name.casefold(), name), PROVIDERS)
     return f"unknown provider {name!r:.80}: {known} Your own is named 'package.module:Class'"
 
 
@@ -187,11 +188,12 @@ def provider_settings(name: str, settings: Mapping[str, JSON]) -> "ProviderSetti
         raise SettingsError(msg) from error
 
 
+@named
 def make_provider(
     name: str,
     store: "BaseStore",
     *,
-    settings: Mapping[str, JSON],
+    settings: Mapping[str, JSON] = MappingProxyType({}),
     namespace: tuple[str, ...] | None = None,
 ) -> "MemoryProvider[Any]":
     """Build a provider from its name and plain settings, as plans do.

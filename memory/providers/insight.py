@@ -37,9 +37,10 @@ from langgraft.memory.providers.retrieval import (
 )
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.diversity import TfIdf
-from langgraft.memory.rankers.lexical import BM25, tokenize
+from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import Filter, Found, RecallContext, ranked_items
 from langgraft.memory.stores.programs import Namespace, Program
+from langgraft.memory.words import tokenize
 
 Granularity: TypeAlias = Literal["aggregate", "individual", "adaptive"]
 

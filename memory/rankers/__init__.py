@@ -33,7 +33,8 @@ if TYPE_CHECKING:
         maximal_marginal_relevance,
         mean_pairwise_diversity,
     )
-    from langgraft.memory.rankers.lexical import BM25, TermOverlap, tokenize
+    from langgraft.memory.rankers.lexical import BM25, TermOverlap
+    from langgraft.memory.words import tokenize
 
 __all__ = [
     "BM25",
@@ -81,6 +82,6 @@ __getattr__, __dir__ = lazy_exports(
         "fold_near_duplicates": "langgraft.memory.rankers.diversity",
         "maximal_marginal_relevance": "langgraft.memory.rankers.diversity",
         "mean_pairwise_diversity": "langgraft.memory.rankers.diversity",
-        "tokenize": "langgraft.memory.rankers.lexical",
+        "tokenize": "langgraft.memory.words",
     },
 )

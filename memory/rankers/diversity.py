@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from langgraft.memory.rankers.base import SCORE_DECIMALS
 from langgraft.memory.rankers.documents import Floats, rounded
-from langgraft.memory.rankers.lexical import TOKENIZER, tokenize
+from langgraft.memory.rankers.lexical import TOKENIZER
+from langgraft.memory.words import tokenize
 
 Similarity: TypeAlias = Callable[[int], Floats]
 """Position → its similarity with the candidate at every position: `matrix.__getitem__`, say."""

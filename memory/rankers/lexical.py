@@ -5,8 +5,6 @@ corpus that changes (`Postings`); what that is worth (`LexicalIndex`, by `Formul
 """
 
 import math
-import re
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -42,47 +40,36 @@ from langgraft.memory.rankers.documents import (
     mapped,
     reaching,
 )
+from langgraft.memory.words import BETWEEN, hidden_characters, tokenize
 
 TOKENIZER = "lowercase unicode words, NFC"
-"""What `tokenize` does, as it appears in manifests."""
+"""What `tokenize` does, as it appears in manifests. Words of scripts with spaces are what they were
+before other scripts got bigrams, so the digests of studies stay as they are."""
 
-_WORD = re.compile(r"\w+")
-
-_BETWEEN = str.maketrans({code: " " for code in range(128) if not _WORD.match(chr(code))})
-"""Blanks in the place of all ASCII characters that no word holds."""
-
-
-def tokenize(text: str) -> list[str]:
-    r"""Return the lowercase words of `text`, in order, repeats included.
-
-    A word is a maximal run of Unicode letters, digits and underscores (`\w+`), after letters and
-    their accents were put together (NFC), so that both ways to write "é" are one. Digits and
-    one-character words stay, because "fridge 1" and "fridge 2" are different places; there is no
-    stop-word list, because "not" and "then" carry meaning in instructions.
-    """
-    if text.isascii():  # the same in half the time
-        return text.lower().translate(_BETWEEN).split()
-    return _WORD.findall(unicodedata.normalize("NFC", text.lower()))
-
-
-_BETWEEN_BUT_END: Final = {code: blank for code, blank in _BETWEEN.items() if chr(code) != END}
+_BETWEEN_BUT_END: Final = {code: blank for code, blank in BETWEEN.items() if chr(code) != END}
 _BLOCK: Final = 256
 
 
-def _marked_words(texts: Sequence[str]) -> list[str]:
-    """Return what `tokenize` does of all texts, one after the other, with `END` behind each.
+def _marked_words(texts: Sequence[str]) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the terms of all texts, one after the other, with `END` behind each.
+
+    Returns them with how many terms of each text do not count in its length.
 
     Many texts are taken apart at once, which is twice as fast, where all of them are ASCII.
     """
     words: list[str] = []
+    hidden = np.zeros(len(texts), dtype=np.intp)
     for start in range(0, len(texts), _BLOCK):
         block = texts[start : start + _BLOCK]
         joined = f" {END} ".join((*block, ""))
         if joined.isascii() and joined.count(END) == len(block):
             words += joined.lower().translate(_BETWEEN_BUT_END).split()
-        else:
-            words += (word for text in block for word in (*tokenize(text), END))
-    return words
+            continue
+        for place, text in enumerate(block, start):
+            characters = hidden_characters(text)
+            hidden[place] = len(characters)
+            words += (*tokenize(text), *characters, END)
+    return words, hidden
 
 
 _LEFT: Final = (-1, 0)
@@ -139,7 +126,7 @@ class Postings:
         if self._is_new(entry):
             tokens = tokenize(text)
             slot = self._enter([entry], np.array([len(tokens)]))
-            counts = Counter(tokens).items()
+            counts = Counter((*tokens, *hidden_characters(text))).items()
             self._note((term, (slot, count)) for term, count in counts)
 
     def put_many(self, documents: Iterable[Document]) -> None:
@@ -148,10 +135,9 @@ class Postings:
         new = list(filter(self._is_new, latest) if self.documents.size else latest)
         if not new:
             return
-        columns, lengths = Columns.of(
-            _marked_words([each.text for each in new]), self.documents.size
-        )
-        first = self._enter(new, lengths)
+        words, hidden = _marked_words([each.text for each in new])
+        columns, terms = Columns.of(words, self.documents.size)
+        first = self._enter(new, terms - hidden)
         if not first:
             self._columns = columns
             return
@@ -170,7 +156,7 @@ class Postings:
             return
         tokens = tokenize(gone.text)
         self._tokens -= len(tokens)
-        self._note((term, _LEFT) for term in set(tokens))
+        self._note((term, _LEFT) for term in {*tokens, *hidden_characters(gone.text)})
         if self.documents.sparse:
             self._sweep()
 

@@ -260,7 +260,7 @@ UNSAVED_SHARE: Final = 4
 """Beyond that, an index is saved when more than one in so many of its documents changed."""
 
 _LOCK: Final = "lock"
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 _OURS: Final = re.compile(r"([0-9a-f]{16})-(\d+)(\.part)?")
 
 

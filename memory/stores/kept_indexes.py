@@ -30,7 +30,7 @@ from langgraft.memory.stores.programs import Address, Namespace, Program
 
 logger = logging.getLogger(__name__)
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _LOCK: Final = "lock"
 _ATTEMPTS: Final = 3
 """How often to look for an index while another process puts newer ones in its place."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from langgraft.graphs.chain import build_chain_agent
     from langgraft.graphs.mlab import build_mlab_agent
     from langgraft.graphs.react import build_react_agent
+    from langgraft.graphs.solver import build_solver
     from langgraft.graphs.tree import build_tree_agent
     from langgraft.memory.banks import Banks, open_memory
     from langgraft.memory.model import (
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
         MemoryDelta,
         MemoryItem,
         Outcome,
+        Question,
+        Receipt,
         Step,
+        Verdict,
         fold,
     )
     from langgraft.memory.provider import MemoryProvider
@@ -97,21 +101,25 @@ __all__ = [
     "NoMemory",
     "Outcome",
     "Prompt",
+    "Question",
     "RankedStore",
     "ReadOnlyStore",
     "ReasoningBank",
     "ReasoningBankSettings",
     "Recall",
     "RecallContext",
+    "Receipt",
     "SimpleRAG",
     "SimpleRAGSettings",
     "Step",
     "TermOverlap",
     "TrajectoryMemory",
     "TrajectorySettings",
+    "Verdict",
     "build_chain_agent",
     "build_mlab_agent",
     "build_react_agent",
+    "build_solver",
     "build_tree_agent",
     "fold",
     "memory_tools",
@@ -129,6 +137,7 @@ _MODULES = {
     "langgraft.graphs.chain": ("build_chain_agent",),
     "langgraft.graphs.mlab": ("build_mlab_agent",),
     "langgraft.graphs.react": ("build_react_agent",),
+    "langgraft.graphs.solver": ("build_solver",),
     "langgraft.graphs.tree": ("build_tree_agent",),
     "langgraft.memory.banks": ("Banks", "open_memory"),
     "langgraft.memory.model": (
@@ -138,7 +147,10 @@ _MODULES = {
         "MemoryDelta",
         "MemoryItem",
         "Outcome",
+        "Question",
+        "Receipt",
         "Step",
+        "Verdict",
         "fold",
     ),
     "langgraft.memory.provider": ("MemoryProvider",),

@@ -121,9 +121,9 @@ class _Keeping(InsightMemory):
         self.episodes: list[Episode] = []
 
     @override
-    def file(self, episode: Episode) -> MemoryDelta:
+    def file(self, episode: Episode, *, generation: str | None = None) -> MemoryDelta:
         self.episodes.append(episode)
-        return super().file(episode)
+        return super().file(episode, generation=generation)
 
 
 def _diversity(episodes: Sequence[Episode], asked: Asked, how: str) -> list[Figure]:

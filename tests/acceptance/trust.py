@@ -211,7 +211,7 @@ class _Traced(InsightMemory):
     frozen = False
 
     @override
-    def file(self, episode: Episode) -> MemoryDelta:
+    def file(self, episode: Episode, *, generation: str | None = None) -> MemoryDelta:
         if self.frozen:
             return MemoryDelta()
         if self.poisoned:

@@ -17,6 +17,7 @@ from chain_study import ChainStudy, chain_plan, run_chain
 from memory_command import Done
 from memory_command import ran_here as langgraft
 
+from langgraft import __version__
 from langgraft._core.errors import InfrastructureError, PlanError
 from langgraft._core.texts import printable
 from langgraft.benchmarks.harness.log import checked_line
@@ -53,6 +54,12 @@ def finished(plan: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = langgraft("run", plan, "--out", out)
     assert done.returncode == 0, done.stderr
     return out
+
+
+def test_version_when_asked_is_the_packages() -> None:
+    """In one line, and nothing else is done."""
+    done = langgraft("--version")
+    assert (done.returncode, done.stdout) == (0, f"langgraft {__version__}\n")
 
 
 def refusal(done: Done) -> str:

@@ -496,4 +496,7 @@ def test_bank_when_it_is_empty_names_those_that_its_store_holds(tmp_path: Path) 
     named = "langgraft-users/trajectory/ada@example%2Eorg"
     assert "no items" in said
     assert f"--namespace {named}, langgraft-users/trajectory/bob" in said
+    store = ("--store", f"sqlite:{path}", "--provider", "trajectory")
+    found = memory("search", "open the red door", *store).stdout
+    assert f"--namespace {named}, langgraft-users/trajectory/bob" in found
     assert told("show", "--store", f"sqlite:{path}", "--namespace", named)["items"] == 1

@@ -18,7 +18,7 @@ from toy_world import Corridor, Corridors, RuleModel, acting, playing
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import InputError, SettingsError
-from langgraft.environments.text import Reset, Transition
+from langgraft.environments.text import Reset, TextTask, Transition
 from langgraft.graphs import build_react_agent
 from langgraft.memory.model import BLOCK_START, MemoryDelta, fold
 from langgraft.memory.provider import MemoryProvider
@@ -155,6 +155,14 @@ def test_input_when_it_names_no_task_says_what_is_needed(value: dict[str, Any]) 
     agent: Any = build_react_agent(acting("walk"), environment=Corridors())
     with pytest.raises(InputError, match="needs a `task_id`, such as"):
         agent.invoke({"episode_id": "e", **value})
+
+
+def test_input_when_it_is_a_task_and_not_its_id_says_what_to_give() -> None:
+    """What `tasks` of a world lists has an id, and that is what an episode is built from."""
+    task = TextTask("babyai/find_obj/200", "babyai/find_obj", "test")
+    agent: Any = build_react_agent(acting("walk"), environment=Corridors())
+    with pytest.raises(InputError, match=r"give its `id`, {'task_id': 'babyai/find_obj/200'}"):
+        agent.invoke({"task_id": task})
 
 
 def test_input_when_the_episode_id_is_no_text_is_refused() -> None:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from architecture.imports import HOME, modules, sizes
+from architecture.imports import HOME, sizes
 from architecture.ways import way_of_an_episode
 
 ROOT = Path(__file__).parents[2]
@@ -29,24 +29,7 @@ def _listed(way: str) -> list[str]:
     return re.findall(r"^1\. `(.*?)`", block, re.MULTILINE)
 
 
-@pytest.mark.parametrize(("way", "most"), [("take_in", 8), ("provide", 11)])
-def test_page_when_a_call_enters_files_then_lists_them_and_they_are_few(
-    way: str, most: int
-) -> None:
+@pytest.mark.parametrize("way", ["take_in", "provide"])
+def test_page_when_a_call_enters_files_then_lists_them(way: str) -> None:
     """The lists are those of today's code; `make architecture` writes them."""
-    listed = _listed(way)
-    assert sorted(listed) == sorted(way_of_an_episode()[way])
-    assert len(listed) <= most
-
-
-def test_page_when_a_plan_comes_to_items_then_it_enters_few_files() -> None:
-    """From its name to `items.jsonl`, as `make architecture` found."""
-    entered = {*_listed("plan → runs"), *_listed("runs → items.jsonl")}
-    assert 10 < len(entered) <= 25
-
-
-def test_modules_when_counted_are_few_and_none_is_long() -> None:
-    """An idea with one importer lives with it, and a module is read in one sitting."""
-    files = modules().values()
-    assert len(files) < 450
-    assert [each for each in files if len(each.read_text("utf-8").splitlines()) > 700] == []
+    assert sorted(_listed(way)) == sorted(way_of_an_episode()[way])

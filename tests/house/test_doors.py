@@ -23,13 +23,14 @@ from tree_cases import sandbox, toy
 
 import langgraft
 from langgraft._core.errors import SettingsError
+from langgraft.benchmarks.ablation import Experiment
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.problems.domain import AnswerDomain, Problem
 from langgraft.environments.sandboxes import Limits
 from langgraft.graphs import build_react_agent
 from langgraft.memory import ImportChoices, controls, providers
 from langgraft.memory.controls import Control
-from langgraft.memory.model import Episode
+from langgraft.memory.model import Episode, Outcome, Step
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import (
     PROVIDERS,
@@ -263,6 +264,14 @@ def test_name_when_misspelt_says_which_was_meant() -> None:
     """Of a provider, and of a ranker."""
     with pytest.raises(SettingsError, match="'insigt': did you mean 'insight'"):
         make_provider("insigt", InMemoryStore(), settings={})
+    for given, meant in (
+        ("SimpleRAG", "simple_rag"),
+        ("simplerag", "simple_rag"),
+        ("TrajectoryMemory", "trajectory"),
+        ("NoMemory", "none"),
+    ):
+        with pytest.raises(SettingsError, match=f"'{given}': did you mean '{meant}'"):
+            make_provider(given, InMemoryStore())
     with pytest.raises(SettingsError, match="'bm52': did you mean 'bm25'"):
         make_ranker({"ranker": "bm52"})
 
@@ -322,3 +331,22 @@ def test_episode_when_its_outcome_is_a_bare_word_says_how_it_is_written() -> Non
     outcome: Any = True
     with pytest.raises(SettingsError, match=r"got True: write it as Outcome\(success=…\)"):
         make_episode("e0", outcome=outcome)
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "named", "said"),
+    [
+        (Episode, (), {"task": "go"}, r"Episode needs `id` and .*: Episode\(id=…, .*outcome=…\)"),
+        (Step, ("think",), {}, "Step needs `action` and `observation`"),
+        (Step, ("", "", ""), {"thougt": ""}, "Step takes no `thougt`: did you mean 'thought'"),
+        (Outcome, (True, 1.0, "", "environment", 5), {}, "Outcome has no place for 5"),
+        (Experiment, (), {"build": str}, "Experiment needs `test`"),
+        (make_provider, ("insight",), {}, "make_provider needs `store`"),
+    ],
+)
+def test_call_when_a_part_is_missing_or_misspelt_names_it(
+    make: Callable[..., object], given: tuple[Any, ...], named: dict[str, Any], said: str
+) -> None:
+    """Nobody has to read a `TypeError`."""
+    with pytest.raises(SettingsError, match=said):
+        make(*given, **named)

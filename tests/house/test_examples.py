@@ -8,10 +8,6 @@ from warm_python import TESTING, run_code
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLES = REPOSITORY / "examples"
-SHORT = (
-    *("support_agent.py", "text_to_sql.py", "transplant_memory.py", "fastapi_users.py"),
-    *("own_environment.py", "ablation_in_ci.py", "ablation_in_ci.yml"),
-)
 
 
 @pytest.fixture(scope="module")
@@ -23,13 +19,6 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         path = EXAMPLES / f"{name}.py"
         printed[name] = run_code(path.read_text(), tmp_path_factory.mktemp(name), path)
     return printed
-
-
-@pytest.mark.parametrize("name", SHORT)
-def test_example_when_counted_has_fewer_than_sixty_lines(name: str) -> None:
-    """They are read at a glance."""
-    lines = (EXAMPLES / name).read_text().splitlines()
-    assert len([line for line in lines if line.strip()]) < 60
 
 
 def test_examples_when_listed_are_all_there_are() -> None:

@@ -81,21 +81,25 @@ def test_names_when_listed_are_these() -> None:
         "NoMemory",
         "Outcome",
         "Prompt",
+        "Question",
         "RankedStore",
         "ReadOnlyStore",
         "ReasoningBank",
         "ReasoningBankSettings",
         "Recall",
         "RecallContext",
+        "Receipt",
         "SimpleRAG",
         "SimpleRAGSettings",
         "Step",
         "TermOverlap",
         "TrajectoryMemory",
         "TrajectorySettings",
+        "Verdict",
         "build_chain_agent",
         "build_mlab_agent",
         "build_react_agent",
+        "build_solver",
         "build_tree_agent",
         "fold",
         "memory_tools",
@@ -112,6 +116,9 @@ def test_package_when_asked_has_every_name_it_lists(package: str) -> None:
     for name in module.__all__:
         assert getattr(module, name) is not None
     assert set(module.__all__) <= set(dir(module))
+    assert {"TYPE_CHECKING", "lazy_exports", "Final", "Mapping", "annotations"}.isdisjoint(
+        dir(module)
+    )
     with pytest.raises(AttributeError, match="no_such_name"):
         module.no_such_name  # noqa: B018
 

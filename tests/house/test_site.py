@@ -69,8 +69,3 @@ def test_pictures_when_shown_say_what_makes_them() -> None:
         for number, paragraph in enumerate(paragraphs):
             if paragraph.startswith("!["):
                 assert re.search(r"`make [\w -]+`", paragraphs[number + 1]), f"{page}: {paragraph}"
-
-
-def test_readme_when_counted_is_a_screen_and_a_half() -> None:
-    """What a stranger reads first is short; all else has a page."""
-    assert len((REPOSITORY / "README.md").read_text("utf-8").splitlines()) <= 110

@@ -39,10 +39,10 @@ from langgraft.memory.providers import (
     TrajectoryMemory,
     make_provider,
 )
-from langgraft.memory.rankers.lexical import tokenize
 from langgraft.memory.recall import Budget, TokenCounter, ranked_items
 from langgraft.memory.stores.programs import Program
 from langgraft.memory.testing.providers.base import COUNTERS
+from langgraft.memory.words import tokenize
 
 TASKS = ["open red door", "pick up blue key", "find grey ball", "open green door", "put box down"]
 

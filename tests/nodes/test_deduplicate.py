@@ -35,6 +35,8 @@ TURNED = [
         "Lock the doors and press `releaseBrakePedal`.",
     ),
     ("Call fetch_page before you log in.", "Call fetch_book before you log in."),
+    ("離開房間之前要把紅色的門關上並且鎖好", "離開房間之前不要把紅色的門關上並且鎖好"),
+    ("部屋を出る前に赤いドアを開けて鍵をかける", "部屋を出る前に赤いドアを開けないで鍵をかける"),
 ]
 """Advice, and other advice in much the same words."""
 

@@ -8,7 +8,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +19,23 @@ SECONDS = 600.0
 
 
 @contextmanager
-def chroma_server(folder: Path | None = None) -> Iterator[str]:
+def chroma_server(folder: Path | None = None, port: int | None = None) -> Iterator[str]:
     """Run a server inside the block, and give its address.
 
     Args:
         folder: Where its data go; without it, a folder that is removed afterwards.
+        port: Its port, of `own_port`; without it, one of its own.
 
     Raises:
         RuntimeError: It does not answer.
     """
-    with tempfile.TemporaryDirectory() as temporary, own_port() as port:
+    given = own_port() if port is None else nullcontext(port)
+    with tempfile.TemporaryDirectory() as temporary, given as own:
         data = temporary if folder is None else str(folder)
-        words = ("run", "--path", data, "--host", "127.0.0.1", "--port", str(port))
+        words = ("run", "--path", data, "--host", "127.0.0.1", "--port", str(own))
         with Warm(_chroma, words, folder=Path(temporary)) as process:
             try:
-                url = f"http://127.0.0.1:{port}"
+                url = f"http://127.0.0.1:{own}"
                 _wait(process, url)
                 yield url
             finally:

@@ -1,11 +1,11 @@
 """The rows of one Chroma collection: read in one go, written whole, and known where nobody else writes."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from operator import attrgetter, methodcaller
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from langgraft.memory.stores.programs import Namespace
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
+    from chromadb.api.models.Collection import Collection
+
+T = TypeVar("T")
 
 FORMAT: Final = 2
 """Version of how rows are written; it stands in the collection's metadata. Rows of 1 are read too."""
@@ -54,27 +57,20 @@ class Table:
         self.where = where
         self.name = collection
         self._alone = alone
+        self._client = client
         with self._errors("open"):
-            self._rows = client.get_or_create_collection(
-                collection, embedding_function=None, metadata={_MARK: FORMAT}
-            )
+            self._rows = self._fetched()
             self._most = client.get_max_batch_size()
-            found = (self._rows.metadata or {}).get(_MARK)
-            if found == 1:
-                self._rows.modify(metadata={_MARK: FORMAT})
-        if found not in {1, FORMAT}:
-            msg = (
-                f"collection {collection!r} of Chroma at {where} was not made by this version of"
-                f" ChromaStore (format {found}, here {FORMAT}); use another collection"
-            )
-            raise SettingsError(msg)
 
     def read(self, ids: Sequence[str]) -> dict[str, Row]:
         """Return the rows with these ids; those that are not there are left out."""
         found: dict[str, Row] = {}
-        with self._errors("read from"):
-            for start in range(0, len(ids), _PAGE):
-                page = self._rows.get(ids=list(ids[start : start + _PAGE]), include=["metadatas"])
+        for start in range(0, len(ids), _PAGE):
+            of_page = methodcaller(
+                "get", ids=list(ids[start : start + _PAGE]), include=["metadatas"]
+            )
+            with self._errors("read from"):
+                page = self._asked(of_page)
                 for identifier, metadata in zip(page["ids"], page["metadatas"] or (), strict=True):
                     found[identifier] = Row.from_metadata(metadata, identifier)
         return found
@@ -87,26 +83,32 @@ class Table:
         """
         if self._alone:
             with self._errors("read from"):
-                page = self._rows.get(where=under(prefix), include=["metadatas"])
+                page = self._asked(
+                    lambda rows: rows.get(where=under(prefix), include=["metadatas"])
+                )
                 found = zip(page["metadatas"] or (), page["ids"], strict=True)
                 rows = [Row.from_metadata(*each) for each in found]
         else:
             with self._errors("read from"):
-                ids = self._rows.get(where=under(prefix), include=[])["ids"]
+                ids = self._asked(lambda rows: rows.get(where=under(prefix), include=[]))["ids"]
             rows = list(self.read(ids).values())
         return sorted(rows, key=attrgetter("created", "id"))
 
     def is_empty(self) -> bool:
         """Say whether there are no rows."""
         with self._errors("read from"):
-            return self._rows.count() == 0
+            return self._asked(lambda rows: rows.count()) == 0
 
     def write(self, rows: Sequence[Row]) -> None:
         """Write rows over those of the same address; each one whole or not at all."""
-        with self._errors("write to"):
+
+        def upsert(collection: "Collection") -> None:
             for ids, metadatas in self._parts(rows):
                 vectors = np.array([placeholder(i) for i in ids], dtype=np.float32)
-                self._rows.upsert(ids=ids, embeddings=vectors, metadatas=metadatas)
+                collection.upsert(ids=ids, embeddings=vectors, metadatas=metadatas)
+
+        with self._errors("write to"):
+            self._asked(upsert)
 
     def add(self, row: Row) -> bool:
         """Write a row unless there is one of its address; say whether it was written.
@@ -120,9 +122,47 @@ class Table:
 
     def remove(self, ids: Sequence[str]) -> None:
         """Remove rows; those that are not there are no error."""
-        with self._errors("delete from"):
+
+        def delete(collection: "Collection") -> None:
             for start in range(0, len(ids), self._most):
-                self._rows.delete(ids=list(ids[start : start + self._most]))
+                collection.delete(ids=list(ids[start : start + self._most]))
+
+        with self._errors("delete from"):
+            self._asked(delete)
+
+    def _asked(self, ask: "Callable[[Collection], T]") -> T:
+        """Ask the collection; where it is gone, ask the one of its name that is there now.
+
+        A server that comes back with another volume, or a collection that was deleted and made again,
+        has another id for it. Everything asked may be asked twice.
+        """
+        from chromadb.errors import NotFoundError  # noqa: PLC0415  (takes a second)
+
+        try:
+            return ask(self._rows)
+        except NotFoundError:
+            self._rows = self._fetched()
+            return ask(self._rows)
+
+    def _fetched(self) -> "Collection":
+        """Return the collection of the name, which is made where it is not there.
+
+        Raises:
+            SettingsError: It is not one of ours.
+        """
+        rows = self._client.get_or_create_collection(
+            self.name, embedding_function=None, metadata={_MARK: FORMAT}
+        )
+        found = (rows.metadata or {}).get(_MARK)
+        if found not in {1, FORMAT}:
+            msg = (
+                f"collection {self.name!r} of Chroma at {self.where} was not made by this version of"
+                f" ChromaStore (format {found}, here {FORMAT}); use another collection"
+            )
+            raise SettingsError(msg)
+        if found == 1:
+            rows.modify(metadata={_MARK: FORMAT})
+        return rows
 
     def _parts(self, rows: Sequence[Row]) -> Iterator[tuple[list[str], list[Any]]]:
         """Cut rows into calls of as many, and as many bytes, as Chroma takes."""
@@ -146,6 +186,8 @@ class Table:
         """Raise what Chroma raises as ours, naming the collection."""
         try:
             yield
+        except SettingsError:
+            raise
         except Exception as error:
             msg = (
                 f"could not {doing} collection {self.name!r} of Chroma at {self.where}:"

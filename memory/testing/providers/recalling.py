@@ -255,7 +255,7 @@ class BudgetCases(ProviderSuite):
     def test_item_when_larger_than_the_budget_is_dropped_with_the_reason(
         self, make: Make, make_writer: Make, new_store: NewStore
     ) -> None:
-        """Nothing is cut to fit: a budget one token too small for any item gives none."""
+        """Nothing is cut to fit: a budget one token too small for any of the best gives none of them."""
         memory = self.filled(make, make_writer, new_store())
         for episode in self.stream():
             whole = self.ask(memory, episode)
@@ -263,10 +263,11 @@ class BudgetCases(ProviderSuite):
                 continue
             sizes = [count_tokens_approximately(render_block([i.text])) for i in whole.items]
             recall = self.ask(memory, episode, Budget(min(sizes) - 1))
-            assert not recall
+            best = {item.id for item in whole.items}
+            assert best.isdisjoint(recall.receipt.item_ids)  # shorter ones may be in their place
             reasons = {drop.id: drop.reason for drop in recall.dropped}
-            assert {item.id for item in whole.items} <= reasons.keys()
-            assert {reasons[item.id] for item in whole.items} <= {OVER_BUDGET, OVER_SHARE}
+            assert best <= reasons.keys()
+            assert {reasons[name] for name in best} <= {OVER_BUDGET, OVER_SHARE}
 
 
 GONE = "an item that is not there"

@@ -3,6 +3,7 @@
 import difflib
 import functools
 import inspect
+import re
 import types
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -76,29 +77,69 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        parameters, in_a_row, needed = _signature(function)
+        parameters, in_a_row, _ = _signature(function)
         for name, value in (*zip(in_a_row, args, strict=False), *kwargs.items()):
             if name not in parameters:
-                known = [each for each in parameters if each != "self"]
-                msg = f"{_place(function, args)} takes no `{name}`: {did_you_mean(name, known)}"
-                raise SettingsError(msg)
+                break
             hint, plain = parameters[name]
             if type(value) not in plain and not _fits(value, hint):
                 check_argument(f"`{name}` of {_place(function, args)}", value, hint)
-        for value in args[len(in_a_row) :]:
-            where = _place(function, args)
-            by_name = _written(where, inspect.signature(function))
-            msg = f"{where} has no place for {value!r:.80}: give it by name, {by_name}"
-            raise SettingsError(msg)
-        missing = [each for each in needed if each not in {*kwargs, *in_a_row[: len(args)]}]
-        if missing:
-            where = _place(function, args)
-            named = " and ".join(f"`{each}`" for each in missing)
-            msg = f"{where} needs {named}: {_written(where, inspect.signature(function))}"
-            raise SettingsError(msg)
+        _check_names(function, args, kwargs)
         return function(*args, **kwargs)
 
     return call
+
+
+def _check_names(
+    function: Callable[..., object], args: Sequence[object], given: Iterable[str]
+) -> None:
+    """Refuse arguments that a function does not take, that have no place, or that are missing.
+
+    Raises:
+        SettingsError: There is one.
+    """
+    parameters, in_a_row, needed = _signature(function)
+    names = [*given]
+    for name in names:
+        if name not in parameters:
+            known = [each for each in parameters if each != "self"]
+            msg = f"{_place(function, args)} takes no `{name}`: {did_you_mean(name, known)}"
+            raise SettingsError(msg)
+    for value in args[len(in_a_row) :]:
+        where = _place(function, args)
+        by_name = _written(where, inspect.signature(function))
+        msg = f"{where} has no place for {value!r:.80}: give it by name, {by_name}"
+        raise SettingsError(msg)
+    missing = [each for each in needed if each not in {*names, *in_a_row[: len(args)]}]
+    if missing:
+        where = _place(function, args)
+        named = " and ".join(f"`{each}`" for each in missing)
+        msg = f"{where} needs {named}: {_written(where, inspect.signature(function))}"
+        raise SettingsError(msg)
+
+
+def named(function: Callable[P, T]) -> Callable[P, T]:
+    """Have a function name arguments that are missing, misspelled or too many; kinds are not checked.
+
+    Raises:
+        SettingsError: By the function.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            _check_names(function, args, kwargs)
+            raise
+
+    return call
+
+
+def named_fields(kind: type[T]) -> type[T]:
+    """Have a class of plain fields name them as `named` does."""
+    setattr(kind, _INIT, named(getattr(kind, _INIT)))
+    return kind
 
 
 def checked_fields(kind: type[T]) -> type[T]:
@@ -132,10 +173,18 @@ def check_argument(what: str, value: object, hint: Any) -> None:
 def did_you_mean(given: object, known: Iterable[str], otherwise: str = "") -> str:
     """Say which of the known names may have been meant; without any, `otherwise` or all of them."""
     names = list(known)
-    near = difflib.get_close_matches(f"{given!s:.100}", names)
+    spelled = f"{given!s:.100}"
+    near = difflib.get_close_matches(spelled, names)
+    if not near:  # by other capitals, or other marks between words
+        alike = {_plain(each): each for each in names}
+        near = [alike[each] for each in difflib.get_close_matches(_plain(spelled), alike)]
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
     return otherwise or f"there are {', '.join(names)}."
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).casefold()
 
 
 @functools.cache

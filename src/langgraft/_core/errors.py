@@ -13,6 +13,7 @@
     │   └── ResumeRefusedError     the plan, prompts, data or packages changed (carries `differences`)
     ├── MissingExtraError          an optional dependency is not installed (also an ImportError)
     ├── ReadOnlyStoreError         a write reached a frozen store
+    ├── BankClearedError           a bank was cleared after an episode began (carries `namespace`)
     ├── BankConflictError          somebody else writes to a bank (carries `namespace`)
     ├── ActionFormatError          a model's reply holds no usable action
     ├── InfrastructureError        the world failed, not the model: retried, then unscored
@@ -159,6 +160,18 @@ class ReadOnlyStoreError(LanggraftError):
 
 class BankConflictError(LanggraftError):
     """Another process wrote to a bank that this one writes to; nothing was written.
+
+    Attributes:
+        namespace: Where the bank's records are.
+    """
+
+    def __init__(self, message: str, *, namespace: Sequence[str]) -> None:
+        super().__init__(f"bank {tuple(namespace)!r}: {message}")
+        self.namespace = tuple(namespace)
+
+
+class BankClearedError(LanggraftError):
+    """A bank was cleared or deleted after an episode began; the episode was not filed.
 
     Attributes:
         namespace: Where the bank's records are.

@@ -25,9 +25,22 @@ def lazy_exports(
         return getattr(importlib.import_module(exports[name]), name)
 
     def module_dir() -> list[str]:
-        return sorted({*exports, *vars(sys.modules[package])})
+        held = vars(sys.modules[package])
+        own = (
+            name
+            for name, value in held.items()
+            if name.startswith("__") or _belongs(value, package)
+        )
+        return sorted({*exports, *held.get("__all__", ()), *own})
 
     return module_getattr, module_dir
+
+
+def _belongs(value: object, package: str) -> bool:
+    """Say whether a package defines a value, or has it as a part: what it imports is not its own."""
+    if isinstance(value, ModuleType):
+        return value.__name__.startswith(f"{package}.")
+    return getattr(value, "__module__", None) == package
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:

@@ -75,10 +75,25 @@ LimitOption = Annotated[
 ]
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from langgraft import __version__  # noqa: PLC0415
+        from langgraft.cli.printing import say  # noqa: PLC0415
+
+        say(f"langgraft {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def main(
     *,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    version: Annotated[  # noqa: ARG001  (acts when it is read)
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_version, is_eager=True
+        ),
+    ] = False,
 ) -> None:
     """Take the options that stand before a command."""
     global _debug  # noqa: PLW0603  (one process is one command)

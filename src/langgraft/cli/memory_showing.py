@@ -47,8 +47,7 @@ def show_bank(bank: Bank, *, first: int, as_json: bool) -> None:
         )
         return
     if not bank.items:
-        said = told_banks(bank.others)
-        say(f"{bank.name}: no items" + (f"; {said}" if said else ""))
+        _say_with_banks(bank, "no items")
         if bank.manifest is not None:
             _show_manifest(bank.manifest)
         return
@@ -59,6 +58,12 @@ def show_bank(bank: Bank, *, first: int, as_json: bool) -> None:
     if listed:
         say(f"the first {len(listed)}, by order_index:")
     show_items(listed, [item.order_index for item in listed])
+
+
+def _say_with_banks(bank: Bank, said: str) -> None:
+    """Say something of a bank, and where it is empty, which banks its store holds."""
+    others = told_banks(bank.others)
+    say(f"{bank.name}: {said}" + (f"; {others}" if others else ""))
 
 
 def show_items(items: Iterable[MemoryItem], figures: Iterable[object]) -> None:
@@ -133,7 +138,7 @@ def search(bank: Bank, query: str, *, ranker: str, top_k: int, as_json: bool) ->
         write_json({"bank": bank.name, "query": query, "found": hits})
         return
     if not found:
-        say(f"{bank.name}: nothing found among {len(bank.content.items)} items")
+        _say_with_banks(bank, f"nothing found among {len(bank.content.items)} items")
         return
     say(f"{bank.name}: best of {len(bank.content.items)} items for {query!r}")
     show_items([item for item, _ in found], [f"{score:.4f}" for _, score in found])

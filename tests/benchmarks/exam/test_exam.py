@@ -154,10 +154,10 @@ class Nosy(SimpleRAG):
     needs = frozenset[Need]()
     handed: ClassVar[list[Episode]] = []
 
-    def file(self, episode: Episode) -> MemoryDelta:
+    def file(self, episode: Episode, *, generation: str | None = None) -> MemoryDelta:
         """Keep what was handed in, too."""
         self.handed.append(episode)
-        return super().file(episode)
+        return super().file(episode, generation=generation)
 
 
 def test_memory_of_ones_own_is_marked_and_caught_when_it_does_not_forget(

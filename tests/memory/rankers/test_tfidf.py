@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 
 from langgraft.memory.rankers.diversity import TfIdf, mean_pairwise_diversity
-from langgraft.memory.rankers.lexical import tokenize
+from langgraft.memory.words import tokenize
 
 TEXTS = [
     "go to the red door 1, then the red door 2",

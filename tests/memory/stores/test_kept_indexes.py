@@ -1,5 +1,6 @@
 """Indexes beside a store that tells what was written: what is recalled never depends on them."""
 
+import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,8 +14,14 @@ from memory_cases import asking, make_episode
 from langgraft._core.effects import drive
 from langgraft.memory import MemoryProvider, Recall
 from langgraft.memory.providers import SimpleRAG, make_provider
-from langgraft.memory.rankers import MMR, Dense
-from langgraft.memory.stores import ReadOnlyStore, SQLiteFileStore, open_store, ranked
+from langgraft.memory.rankers import MMR, Dense, lexical
+from langgraft.memory.stores import (
+    ReadOnlyStore,
+    SQLiteFileStore,
+    kept_indexes,
+    open_store,
+    ranked,
+)
 from langgraft.memory.stores.kept_indexes import ChangeLog, KeptIndexes, change_log
 from langgraft.memory.stores.programs import erase
 
@@ -266,3 +273,17 @@ def test_recall_when_processes_come_and_go_is_that_of_the_bank(
             memories[who] = memory_in(stores[who], max_items=5, same_task=(same_task, "allow")[who])
     for store in (*stores, *dead):
         store.close()
+
+
+def test_index_when_it_was_kept_with_other_words_is_built_anew(spec: str) -> None:
+    r"""An index of a version that took texts apart by `\w+` alone is not read."""
+    with pytest.MonkeyPatch.context() as before, open_store(spec) as store:
+        before.setattr(kept_indexes, "_FORMAT", 1)
+        before.setattr(lexical, "tokenize", lambda text: re.findall(r"\w+", text.lower()))
+        before.setattr(lexical, "hidden_characters", lambda _: [])
+        memory = memory_in(store)
+        for number in range(9):
+            memory.file(make_episode(f"e{number}", task=f"辦公室的無線網路壞了 {number}"))
+        assert memory.provide("無線網路", asking()).items == ()
+    with open_store(spec) as store:
+        assert len(memory_in(store).provide("無線網路", asking()).items) == SETTINGS["top_k"]
