@@ -43,7 +43,8 @@ from typing_extensions import TypedDict, override
 
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program, ado, arun, do, run
-from langgraft._core.errors import InputError, SettingsError
+from langgraft._core.errors import ForkError, InputError, SettingsError
+from langgraft._core.forks import renewed
 from langgraft._core.texts import Prompt, without_secrets
 from langgraft.memory.banks import Banks
 from langgraft.memory.model import Episode, Outcome
@@ -225,7 +226,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self._remember, self._on_error, self._on_refile = remember, on_error, on_refile
         self._checked, self._now = False, now
         self._shown: OrderedDict[tuple[Any, str], _Shown] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
         self._filings: Filings[TurnRecord] = Filings()
         self.recall_node = _node("recall", self._begin)
         self.remember_node = _node("remember", self._end)
@@ -514,7 +515,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         except Exception as error:
             record = {**record, "episode": episode.to_json()}
             self._not_filed(memory, record, error)
-            if self._on_error == "raise":
+            if self._on_error == "raise" or isinstance(error, ForkError):
                 raise
             return record
         self._filings.filed((memory.namespace, episode.id), filed)

@@ -34,6 +34,7 @@ from xxhash import xxh3_64_intdigest
 from langgraft._core.canonical import JSON, text_digest
 from langgraft._core.errors import InfrastructureError, InputError, StorePathError
 from langgraft._core.files import sync
+from langgraft._core.forks import renewed
 from langgraft.memory.stores.programs import Address, Namespace
 
 _INDEX: Final = "index"
@@ -278,7 +279,7 @@ class IndexDirectory:
     def __init__(self, path: Path, identity: JSON) -> None:
         self.path = path.resolve()
         self._identity: JSON = {"format": _FORMAT, "index": identity}
-        self._guard = Lock()
+        self._guard = renewed(Lock())
         self._snapshots: dict[Namespace, Snapshot] = {}
         self._unwritable: set[Namespace] = set()
         self._closed = False
