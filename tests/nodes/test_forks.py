@@ -1,5 +1,6 @@
 """Memory that is opened before a process forks, as with gunicorn's preload, Celery and `multiprocessing`."""
 
+import asyncio
 import json
 import os
 import re
@@ -19,10 +20,13 @@ from typing import Any
 import forked_app
 import pytest
 from chroma_server import chroma_server, own_port
+from langgraph.store.memory import InMemoryStore
 
-from langgraft import open_memory
+from langgraft import Banks, open_memory
 from langgraft._core import forks
 from langgraft._core.errors import ForkError
+from langgraft.memory.rankers import BM25
+from langgraft.memory.stores import RankedStore
 from langgraft.memory.stores.sqlite import SQLiteFileStore
 
 APP = Path(forked_app.__file__)
@@ -181,6 +185,50 @@ def test_lock_when_another_thread_held_it_at_the_fork_then_it_is_free_in_the_chi
         other.submit(lock.acquire).result()
         assert forked(lambda: lock.acquire(timeout=0)) == "True"
         assert lock.locked()
+
+
+def test_stores_when_used_asynchronously_before_the_fork_then_their_threads_are_renewed(
+    tmp_path: Path,
+) -> None:
+    """A pool whose threads stayed in the parent would never answer."""
+    with SQLiteFileStore(tmp_path / "memory.sqlite") as store, Banks(store, max_open=1) as banks:
+
+        async def use(name: str) -> str:
+            await store.aput(("a",), name, {"text": name})
+            for user in ("ada", "bob"):  # the first is closed by a thread
+                await banks[user].acontent()
+            banks._closing.submit(str).result()
+            return ",".join(sorted(item.key for item in await store.asearch(("a",))))
+
+        assert asyncio.run(use("k")) == "k"
+        assert forked(lambda: asyncio.run(use("l"))) == "k,l"
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_index_when_a_thread_was_changing_it_at_the_fork_then_the_child_builds_it_again() -> None:
+    """Half of a change would give wrong results."""
+    store = RankedStore(InMemoryStore(), BM25())
+    store.put(("a",), "k", {"text": "red door"})
+    assert store.search(("a",), query="door")
+    corpora = store.corpora
+    assert forked(lambda: corpora.has(("a",))) == "True"
+    with ThreadPoolExecutor(1) as other:
+        other.submit(corpora._lock.acquire).result()
+        assert forked(lambda: corpora.has(("a",))) == "False"
+        assert forked(lambda: [item.key for item in store.search(("a",), query="door")]) == "['k']"
+        corpora._lock.release()
+
+
+def test_index_directory_when_inherited_then_a_write_is_refused_and_the_parent_keeps_it(
+    tmp_path: Path,
+) -> None:
+    """The directory has one owner: a second one would make its saved indexes wrong."""
+    with RankedStore(InMemoryStore(), BM25(), directory=tmp_path / "indexes") as store:
+        store.put(("a",), "k", {"text": "red door"})
+        said = forked(lambda: store.put(("a",), "l", {"text": "blue door"}))
+        assert said.startswith(f"ForkError: the index directory {tmp_path / 'indexes'}")
+        store.put(("a",), "m", {"text": "green door"})
+        assert len(store.search(("a",), query="door")) == 2
 
 
 def locks_of(path: Path) -> set[int]:

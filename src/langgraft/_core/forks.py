@@ -8,7 +8,6 @@ locks that it counts on. Objects that have any of these say here what to do abou
 import itertools
 import os
 from collections.abc import Callable
-from threading import Lock, RLock
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 from weakref import WeakMethod, ref
 
@@ -18,7 +17,7 @@ import filelock  # noqa: F401
 
 from langgraft._core.errors import ForkError
 
-LockT = TypeVar("LockT", Lock, RLock)  # type: ignore[valid-type]
+LockT = TypeVar("LockT")
 _Moment: TypeAlias = Literal["before", "in_parent", "in_child"]
 
 _KEYS: Final = itertools.count()

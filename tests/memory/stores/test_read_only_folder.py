@@ -131,6 +131,6 @@ def test_vectors_when_their_file_is_read_only_then_new_ones_are_not_kept(
     """A recall embeds its question, and must not fail because the vector cannot be kept."""
     vectors = cached.SQLiteVectors(tmp_path / "vectors.sqlite")
     monkeypatch.setattr(cached, "is_sealed", lambda _: True)
-    key = ("embedder", "query", "text")
+    key: cached.VectorKey = ("embedder", "query", "text")
     vectors.put({key: np.ones(2, np.float32)})
     assert vectors.get([key]) == {}
