@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from architecture.imports import HOME, modules, sizes
+from architecture.imports import HOME, sizes
 from architecture.ways import way_of_an_episode
 
 ROOT = Path(__file__).parents[2]
@@ -43,10 +43,3 @@ def test_page_when_a_plan_comes_to_items_then_it_enters_few_files() -> None:
     """From its name to `items.jsonl`, as `make architecture` found."""
     entered = {*_listed("plan → runs"), *_listed("runs → items.jsonl")}
     assert 10 < len(entered) <= 25
-
-
-def test_modules_when_counted_are_few_and_none_is_long() -> None:
-    """An idea with one importer lives with it, and a module is read in one sitting."""
-    files = modules().values()
-    assert len(files) < 450
-    assert [each for each in files if len(each.read_text("utf-8").splitlines()) > 700] == []
