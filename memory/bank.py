@@ -46,6 +46,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.canonical import JSON, portable_name, portable_record, unseal
 from langgraft._core.effects import Call, PerStore, relay, run_in_thread
 from langgraft._core.errors import BankConflictError, InputError, SettingsError
+from langgraft._core.forks import renewed
 from langgraft.memory.model import (
     Add,
     Annotate,
@@ -430,7 +431,7 @@ class WriterLock:
     """
 
     def __init__(self, others: OtherProcesses | None = None) -> None:
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
         self._others = others
 
     @contextmanager
@@ -701,7 +702,7 @@ class _Banks:
     """The banks of one store: those in use, and the latest."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
         self._open: WeakValueDictionary[Hashable, OpenBank] = WeakValueDictionary()
         self._latest: dict[Hashable, OpenBank] = {}
 

@@ -31,6 +31,7 @@ from langgraft._core.arguments import check_argument, checked
 from langgraft._core.canonical import JSON
 from langgraft._core.effects import Closing, adrive, drive, in_thread
 from langgraft._core.errors import InfrastructureError, InputError, SettingsError
+from langgraft._core.forks import at_fork, renewed
 from langgraft.memory.bank import (
     RECORDS,
     OpenBank,
@@ -184,12 +185,16 @@ class Banks(Closing):
             self.also_close(self._opening)
         self.store: BaseStore = store
         self.max_open = max_open
-        self._lock = Lock()
+        self._lock = renewed(Lock())
         self._latest: OrderedDict[str, MemoryProvider[Any]] = OrderedDict()
         self._held: WeakValueDictionary[str, MemoryProvider[Any]] = WeakValueDictionary()
+        self._in_child()
+        at_fork("in_child", self._in_child)
+        self._closed = False
+
+    def _in_child(self) -> None:
         # Closing may write an index to disk, for which no event loop should wait.
         self._closing = ThreadPoolExecutor(1, thread_name_prefix="langgraft-banks")
-        self._closed = False
 
     def __getitem__(self, label: Label) -> MemoryProvider[Any]:
         """Return the provider of a label; its bank is made when something is filed.

@@ -33,6 +33,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar, cast
 from weakref import finalize, ref
 
@@ -44,6 +45,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.canonical import canonical_json
 from langgraft._core.effects import Carried, PerStore
 from langgraft._core.errors import BankConflictError, InfrastructureError
+from langgraft._core.forks import at_fork
+from langgraft._core.sqlite_file import is_sealed
 from langgraft.memory.stores.sqlite import SQLiteFileStore
 
 T = TypeVar("T")
@@ -135,7 +138,12 @@ class _BesideFile:
     """A lock file beside a database: for all of its banks, as it has one writer anyway."""
 
     def __init__(self, path: str) -> None:
-        self._lock = FileLock(f"{path}.langgraft.lock", thread_local=False)
+        self._database = Path(path)
+        self._in_child()
+        at_fork("in_child", self._in_child)
+
+    def _in_child(self) -> None:
+        self._lock = FileLock(f"{self._database}.langgraft.lock", thread_local=False)
 
     def attempt(self) -> "Future[bool]":
         """Try to get it."""
@@ -151,6 +159,8 @@ class _BesideFile:
         except Timeout:
             return False
         except OSError as error:
+            if is_sealed(self._database):
+                return True  # a reader needs no lock; the database refuses what is written
             msg = (
                 f"{self._lock.lock_file}: the bank cannot be locked: {error.strerror};"
                 " the folder of a database must be writable"
@@ -216,7 +226,15 @@ class _Session:
     A pool may have no connection to spare while one of its own waits.
     """
 
+    _closing: "finalize[[], _Session] | None" = None
+
     def __init__(self) -> None:
+        self._in_child()
+        at_fork("in_child", self._in_child)
+
+    def _in_child(self) -> None:
+        if self._closing is not None:
+            self._closing.detach()  # the connection is the parent's
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="langgraft-locks")
         self._connection: Any = None
 
@@ -249,7 +267,7 @@ class _Session:
         try:
             if self._connection is None:
                 self._connection = psycopg.connect(**address, autocommit=True)
-                finalize(self, self._connection.close)
+                self._closing = finalize(self, self._connection.close)
             row = self._connection.execute(f"SELECT {function}(%s)", (key,)).fetchone()
         except psycopg.Error as error:
             if self._connection is not None:

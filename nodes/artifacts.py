@@ -25,6 +25,7 @@ from langgraft._core.arguments import describe_validation
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InfrastructureError, InputError
 from langgraft._core.files import sync, write_whole
+from langgraft._core.forks import renewed
 
 _REFERENCE: Final = re.compile(r"[0-9a-f]{64}")
 _LARGE: Final = 1 << 20
@@ -252,7 +253,7 @@ class RecordChain(Generic[R, V]):
         self._extend = extend
         self._start = start
         self._memos: WeakKeyDictionary[Artifacts, _Memo[V]] = WeakKeyDictionary()
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
 
     def append(self, artifacts: Artifacts, previous: str, content: Mapping[str, JSON]) -> str:
         """Add a record, and return its reference.
@@ -332,7 +333,7 @@ class _Memo(Generic[V]):
 
     def __init__(self) -> None:
         self._values: OrderedDict[str, V] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
 
     def get(self, reference: str) -> V | None:
         with self._lock:

@@ -41,6 +41,7 @@ from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.confidential import without_secrets
 from langgraft._core.effects import Call, Program, ado, arun, do, run
+from langgraft._core.forks import at_fork, renewed
 from langgraft.memory.bank import bank_namespace
 from langgraft.memory.facts import Fact
 from langgraft.memory.model import (
@@ -409,8 +410,13 @@ class Filings(Generic[T]):
         self._running: dict[Place, Filing] = {}
         self._results: OrderedDict[Place, T] = OrderedDict()
         self._missed: OrderedDict[Place, tuple[MemoryProvider[Any], T]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
         self._pool: ThreadPoolExecutor | None = None
+        at_fork("in_child", self._in_child)
+
+    def _in_child(self) -> None:
+        # The parent ends what it has begun. Filed here too, an episode is kept once.
+        self._running, self._pool = {}, None
 
     def start(self, place: Place, program: Program[Call, T], failed: Failed) -> None:
         """File an episode in a thread, for which Python waits when it ends."""

@@ -50,7 +50,8 @@ from typing_extensions import TypedDict, override
 from langgraft._core.arguments import checked
 from langgraft._core.confidential import without_secrets
 from langgraft._core.effects import Call, Program, ado, arun, do, run
-from langgraft._core.errors import InputError, SettingsError
+from langgraft._core.errors import BankClearedError, ForkError, InputError, SettingsError
+from langgraft._core.forks import renewed
 from langgraft._core.texts import Prompt
 from langgraft.memory.bank import bank_namespace
 from langgraft.memory.banks import Banks
@@ -274,7 +275,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self._redact = redactor(redact, "`redact` of MemoryMiddleware")
         self._met: dict[Namespace, str] | None = {}
         self._shown: OrderedDict[tuple[Any, str], _Shown] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
         self._filings: Filings[TurnRecord] = Filings()
         self._seals = Seals()
         self.recall_node = _node("recall", self._begin)
@@ -745,7 +746,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         except Exception as error:
             record = {**record, "episode": episode.to_json()}
             self._not_filed(memory, record, error)
-            if self._on_error == "raise":
+            if self._on_error == "raise" or isinstance(error, ForkError):
                 raise
             return record
         self._filings.filed((memory.namespace, episode.id), filed)

@@ -20,6 +20,7 @@ from langgraph.types import Overwrite
 from langgraft._core.arguments import check_whole, checked
 from langgraft._core.effects import Call, Program
 from langgraft._core.errors import ActionFormatError, InputError, SettingsError
+from langgraft._core.forks import renewed
 from langgraft._core.texts import Prompt
 from langgraft.environments.text import (
     Reset,
@@ -65,7 +66,7 @@ class EnvironmentSessions:
         self._factory = factory
         self._capacity = capacity
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
 
     def start(self, episode_id: str, task_id: str) -> tuple[TextEnvironment, Reset]:
         """Begin an episode from its start."""

@@ -14,7 +14,7 @@ from langgraft._core.arguments import check_argument
 from langgraft._core.canonical import canonical_json
 from langgraft._core.confidential import without_secrets
 from langgraft._core.effects import Call, Program
-from langgraft._core.errors import BankConflictError, InputError, SettingsError
+from langgraft._core.errors import BankConflictError, ForkError, InputError, SettingsError
 from langgraft._core.texts import Prompt
 from langgraft.memory.facts import Fact
 from langgraft.memory.model import (
@@ -119,9 +119,10 @@ def ending(
 def fault_of_memory(logger: logging.Logger, on_error: str, what: str, error: Exception) -> None:
     """Log a fault of memory, so that it costs no answer; raise it where `on_error` says so.
 
-    What LangGraph itself raises to stop or pause a graph always passes.
+    What LangGraph itself raises to stop or pause a graph always passes, and so does memory that can
+    never work in this process.
     """
-    if on_error == "raise" or isinstance(error, GraphBubbleUp):
+    if on_error == "raise" or isinstance(error, GraphBubbleUp | ForkError):
         raise error
     logger.warning(
         "Memory failed, the agent answers without it: %s (%s: %s)",

@@ -16,7 +16,8 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InfrastructureError, InputError, SettingsError
-from langgraft._core.sqlite_file import Layout, SQLiteFile
+from langgraft._core.forks import renewed
+from langgraft._core.sqlite_file import Layout, SQLiteFile, is_sealed
 from langgraft.memory.embedders.base import Role, Vectors, read_answer
 
 T = TypeVar("T")
@@ -74,7 +75,7 @@ class CachedEmbedder(Embeddings):
         self._description = dict(description)
         self._cache: VectorCache = MemoryVectors() if cache is None else cache
         self._embeddings: Embeddings | None = None
-        self._making = threading.Lock()
+        self._making = renewed(threading.Lock())
         self._dimensions: int | None = None
         self.fingerprint = digest(self._description)
 
@@ -251,7 +252,7 @@ class MemoryVectors:
             raise SettingsError(msg)
         self.capacity = capacity
         self._vectors: dict[VectorKey, Vector] = {}
-        self._lock = Lock()
+        self._lock = renewed(Lock())
 
     def get(self, keys: Sequence[VectorKey]) -> dict[VectorKey, Vector]:
         """Return what is there, and count it as used."""
@@ -345,14 +346,14 @@ class SQLiteVectors:
             return {key: self._vector(key, blob) for key, blob in rows if blob is not None}
 
     def put(self, vectors: Mapping[VectorKey, Vector]) -> None:
-        """Keep vectors, all or none.
+        """Keep vectors, all or none; none if the file is read-only, so that it serves those who only read.
 
         Raises:
             InputError: The file is damaged.
             InfrastructureError: The file cannot be written now.
         """
         rows = [(*key, vector.astype(_NUMBER).tobytes()) for key, vector in vectors.items()]
-        if rows:
+        if rows and not is_sealed(self.path):
             with self._file.transaction(write=True) as cursor:
                 cursor.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", rows)
 

@@ -20,6 +20,7 @@ from langgraph.store.base import get_text_at_path
 
 from langgraft._core.canonical import JSON, at_path
 from langgraft._core.errors import InputError, ReadOnlyStoreError
+from langgraft._core.forks import at_fork, renewed
 from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
 from langgraft.memory.rankers.base import (
     Document,
@@ -321,12 +322,17 @@ class SharedIndexes:
     """
 
     def __init__(self) -> None:
-        self.lock = Lock()
+        self.lock = renewed(Lock())
         self.version = 0
         self._writing: list[frozenset[Address]] = []
         self._unsettled: set[Address] = set()
         self._made: dict[Hashable, Corpora] = {}
         self._all: WeakSet[Corpora] = WeakSet()
+        at_fork("in_child", self._in_child)
+
+    def _in_child(self) -> None:
+        for corpora in self._all:
+            corpora.leave_to_parent()
 
     def corpora(self, kind: Hashable, capacity: int, kept: KeptIndexes | None = None) -> "Corpora":
         """Return the indexes of a kind; those of equal rankers over equal fields are of one."""
@@ -475,6 +481,11 @@ class Corpora:
         self._building.clear()
         if self._directory is not None:
             self._directory.clear()
+
+    def leave_to_parent(self) -> None:
+        """Forget, in a forked child, what threads of the parent were changing; what is saved stays."""
+        if self._lock.locked() or self._building or self._filling:
+            self._ready, self._building, self._filling = {}, [], []
 
     def mark_as_of(self, version: int, addresses: frozenset[Address]) -> None:
         """Have records read again as of a version; under the lock."""

@@ -34,6 +34,7 @@ from xxhash import xxh3_64_intdigest
 from langgraft._core.canonical import JSON, text_digest
 from langgraft._core.errors import InfrastructureError, InputError, StorePathError
 from langgraft._core.files import sync
+from langgraft._core.forks import at_fork, fork_error, renewed
 from langgraft.memory.stores.programs import Address, Namespace
 
 _INDEX: Final = "index"
@@ -278,11 +279,12 @@ class IndexDirectory:
     def __init__(self, path: Path, identity: JSON) -> None:
         self.path = path.resolve()
         self._identity: JSON = {"format": _FORMAT, "index": identity}
-        self._guard = Lock()
+        self._guard = renewed(Lock())
         self._snapshots: dict[Namespace, Snapshot] = {}
         self._unwritable: set[Namespace] = set()
-        self._closed = False
+        self._closed = self._inherited = False
         self._lock = _locked(self.path)
+        at_fork("in_child", self._in_child)
         try:
             self._open_all()
         except BaseException:
@@ -336,6 +338,9 @@ class IndexDirectory:
             InfrastructureError: Nothing can be noted, and what is saved cannot be dropped either.
         """
         with self._guard:
+            if self._inherited:
+                instead = "keep the records in a SQLiteFileStore, which keeps indexes itself"
+                raise fork_error(f"the index directory {self.path}", instead)
             if self._closed:
                 msg = (
                     f"the index directory {self.path} of this store was closed, so that nothing"
@@ -380,7 +385,11 @@ class IndexDirectory:
         """Let others have the directory; saved indexes stay."""
         with self._guard:
             self._closed = True
-            self._lock.release()
+            if not self._inherited:
+                self._lock.release()
+
+    def _in_child(self) -> None:
+        self._closed = self._inherited = True  # it is the parent's alone
 
     def _unsaved(self, prefix: Namespace, documents: int, *, anew: bool) -> int:
         """Count the records that opening the index again would read."""

@@ -11,6 +11,7 @@ damaged, of other settings, or older than the store can tell of is built anew.
 ===========================  =======================================================
 """
 
+import errno
 import logging
 import os
 import shutil
@@ -222,7 +223,9 @@ class KeptIndexes:
         except Timeout:
             return
         except OSError as error:
-            logger.warning("index of %r cannot be kept in %s: %s", prefix, place, error)
+            expected = error.errno in (errno.EROFS, errno.EACCES)  # where one may only read
+            level = logging.INFO if expected else logging.WARNING
+            logger.log(level, "index of %r cannot be kept in %s: %s", prefix, place, error)
             self._writable = False
 
     def drop(self, prefix: Namespace) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +27,9 @@ from langgraph.store.base import (
 
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
+from langgraft._core.effects import close_at_exit
 from langgraft._core.errors import InputError, SettingsError
+from langgraft._core.forks import at_fork
 from langgraft._core.sqlite_file import DamagedError, Layout, SQLiteFile
 from langgraft.memory.stores.filters import check_filter, passes
 from langgraft.memory.stores.kept_indexes import Changes, IndexFolder
@@ -170,15 +171,16 @@ class SQLiteFileStore(BaseStore):
         real = self.path.resolve()
         self.indexes = IndexFolder(real.with_name(f"{real.name}.indexes"))
         self._threads: ThreadPoolExecutor | None = None
-        self._process = 0
         self._closed = False
+        at_fork("in_child", self._in_child)
+        close_at_exit(self)
 
     def close(self) -> None:
         """Save indexes and close the file; what is under way is finished first."""
         if not self._closed:
             self.indexes.flush(self)
         self._closed = True
-        if self._threads is not None and self._process == os.getpid():
+        if self._threads is not None:
             self._threads.shutdown()
         self._file.close()
 
@@ -261,10 +263,12 @@ class SQLiteFileStore(BaseStore):
         return self._file.scrub()
 
     def _pool(self) -> ThreadPoolExecutor:
-        if self._threads is None or self._process != os.getpid():  # threads do not cross a fork
+        if self._threads is None:
             self._threads = ThreadPoolExecutor(1, thread_name_prefix="langgraft-sqlite")
-            self._process = os.getpid()
         return self._threads
+
+    def _in_child(self) -> None:
+        self._threads = None
 
     def _check_open(self) -> None:
         if self._closed:

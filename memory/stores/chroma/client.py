@@ -1,7 +1,9 @@
 """Opening Chroma: as this process's own, under a lock, or as a server's client; or taking a client that is open."""
 
+import ctypes
 import inspect
 import json
+import os
 import sqlite3
 import struct
 import uuid
@@ -16,7 +18,8 @@ from urllib.parse import urlsplit
 from filelock import FileLock, Timeout
 
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import InfrastructureError, SettingsError, StorePathError
+from langgraft._core.errors import ForkError, InfrastructureError, SettingsError, StorePathError
+from langgraft._core.forks import fork_error, renewed
 from langgraft._core.sqlite_file import check_file
 from langgraft.memory.stores.kept_indexes import Changes
 from langgraft.memory.stores.programs import Address, Namespace
@@ -50,6 +53,8 @@ class Connection:
         changes: What is written to it, where nobody else can.
         scrub: Rewrites its file, and hands over the client of the file as it is then, also where that
             failed; `None` where the file is not this process's own.
+        again: Connects a forked child to the same server; `None` where Chroma runs in this process.
+        abandon: Leaves Chroma to the parent; called in a forked child.
     """
 
     client: "ClientAPI"
@@ -58,6 +63,20 @@ class Connection:
     close: Callable[[], None]
     changes: "FolderChanges | None" = None
     scrub: "Callable[[Callable[[ClientAPI], None]], None] | None" = None
+    again: "Callable[[], Connection] | None" = None
+    abandon: Callable[[], None] = lambda: None
+
+
+_OPENED: Final[dict[Path, int]] = {}
+"""Folders that were opened, with the process. Chroma never lets go of one: in a forked child it hangs."""
+
+
+def forked(where: str) -> ForkError:
+    """Return the error for a Chroma that runs in the parent of this process."""
+    return fork_error(
+        f"the Chroma database {where}",
+        "for several workers, use a Chroma server (`chroma run`) or a store `sqlite:PATH`",
+    )
 
 
 def open_folder(path: str | Path) -> Connection:
@@ -74,6 +93,8 @@ def open_folder(path: str | Path) -> Connection:
         raise SettingsError(msg)
     # Two names of one folder have one lock. It lies beside the folder, which may be removed.
     folder = Path(path).resolve()
+    if _OPENED.get(folder, os.getpid()) != os.getpid():
+        raise forked(str(folder))
     with ExitStack() as stack:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -95,6 +116,7 @@ def open_folder(path: str | Path) -> Connection:
             )
             raise StorePathError(msg, path=folder) from error
         opened = [_embedded(folder)]
+        _OPENED[folder] = os.getpid()
         stack.callback(changes.leave)
         stack.callback(blank_unused, folder)
         stack.callback(lambda: opened[0].close())  # noqa: PLW0108  (the one there is then)
@@ -108,7 +130,15 @@ def open_folder(path: str | Path) -> Connection:
                 opened[0] = _embedded(folder)
                 use(opened[0])
 
-        return Connection(opened[0], str(folder), True, stack.pop_all().close, changes, scrub)
+        return Connection(
+            opened[0],
+            str(folder),
+            True,
+            stack.pop_all().close,
+            changes,
+            scrub,
+            abandon=lambda: _keep_alive(opened[0]),
+        )
 
 
 def connect(url: str) -> Connection:
@@ -130,7 +160,23 @@ def connect(url: str) -> Connection:
         )
         raise InfrastructureError(msg) from error
     opened = cast("Client", client)
-    return Connection(opened, url, alone=False, close=lambda: _hang_up(opened))
+    return _to_server(opened, url, close=lambda: _hang_up(opened))
+
+
+def _to_server(client: "ClientAPI", where: str, close: Callable[[], None]) -> Connection:
+    """Return a connection to a server, which a forked child makes again: sockets are the parent's."""
+
+    def again() -> Connection:
+        from chromadb.api.client import Client  # noqa: PLC0415  (takes a second)
+
+        try:
+            new = Client(client.tenant, client.database, client.get_settings())
+        except Exception as error:
+            msg = f"no Chroma server answers at {where}: {error}"
+            raise InfrastructureError(msg) from error
+        return _to_server(new, where, close=lambda: _hang_up(new))
+
+    return Connection(client, where, alone=False, close=close, again=again)
 
 
 def adopt(client: object) -> Connection:
@@ -144,7 +190,15 @@ def adopt(client: object) -> Connection:
 
     if isinstance(client, ClientAPI):
         # Whoever made it may write through it, so nothing is held in memory.
-        return Connection(client, _place(client), alone=False, close=lambda: None)
+        if client.get_settings().chroma_server_host:
+            return _to_server(client, _place(client), close=lambda: None)
+        return Connection(
+            client,
+            _place(client),
+            alone=False,
+            close=lambda: None,
+            abandon=lambda: _keep_alive(client),
+        )
     wanted = (
         "client must be a chromadb client, as EphemeralClient, PersistentClient or HttpClient make"
     )
@@ -205,6 +259,12 @@ def _embedded(folder: Path) -> "Client":
         _forget(str(folder))
         msg = f"Chroma cannot open {folder}: {error}"
         raise InfrastructureError(msg) from error
+
+
+def _keep_alive(client: "ClientAPI") -> None:
+    """Have Chroma's database never freed in this process: it would wait for threads of the parent."""
+    bindings = getattr(getattr(client, "_server", None), "bindings", None)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(bindings))
 
 
 def _scrub(database: Path) -> None:
@@ -295,7 +355,7 @@ class FolderChanges:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._lock = Lock()
+        self._lock = renewed(Lock())
         self._name = uuid.uuid4().hex
         self._change = self._begins = 0
         self._told: dict[Address, int] = {}

@@ -27,13 +27,16 @@ from langgraph.store.base import (
 
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
+from langgraft._core.effects import close_at_exit
 from langgraft._core.errors import InputError
+from langgraft._core.forks import at_fork, renewed
 from langgraft.memory.stores.chroma.client import (
     INDEXES,
     Connection,
     adopt,
     blank_unused,
     connect,
+    forked,
     open_folder,
 )
 from langgraft.memory.stores.chroma.rows import (
@@ -159,10 +162,10 @@ class ChromaStore(BaseStore):
         self._index = index
         self._table = Table(connection.client, collection, connection.where, alone=connection.alone)
         self._directory: Directory = (Held if connection.alone else Fresh)(self._table, index)
-        self._lock = Lock()
-        self._queue = Lock()
-        self._waiting: list[_Call] = []
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="langgraft-chroma")
+        self._lock = renewed(Lock())
+        self._queue = renewed(Lock())
+        self._inherited = False
+        self._begin()
         self._stamp = 0
         self._closed = False
         self.alone = connection.alone
@@ -170,6 +173,17 @@ class ChromaStore(BaseStore):
         if connection.changes is not None:  # or others write unseen: it is no `ChangeLog` then
             folder = Path(connection.where) / INDEXES
             self.indexes = IndexFolder(folder / row_id(((), collection))[:16])
+        at_fork("in_child", self._in_child)
+        close_at_exit(self)
+
+    def _begin(self) -> None:
+        self._waiting: list[_Call] = []
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="langgraft-chroma")
+
+    def _in_child(self) -> None:
+        self._begin()
+        self._inherited = True
+        self._connection.abandon()
 
     @classmethod
     def open(
@@ -259,12 +273,12 @@ class ChromaStore(BaseStore):
 
         Indexes are saved before. A client that was given (`from_client`) is left open.
         """
-        if self._connection.changes is not None and not self._closed:
+        if self._connection.changes is not None and not (self._closed or self._inherited):
             self.indexes.flush(self)
         with self._lock, self._queue:
-            if not self._closed:
-                self._closed = True
+            if not (self._closed or self._inherited):
                 self._connection.close()
+            self._closed = True
         self._thread.shutdown()
 
     def __enter__(self) -> Self:
@@ -345,6 +359,7 @@ class ChromaStore(BaseStore):
 
     def changes(self, prefix: Namespace, since: JSON) -> Changes:
         """Tell which records under a prefix were written since a moment; for `open` only."""
+        self._check_open()
         assert self._connection.changes is not None
         return self._connection.changes.changes(prefix, since)
 
@@ -354,6 +369,7 @@ class ChromaStore(BaseStore):
 
     def forget_deleted(self, prefix: Namespace) -> None:
         """Keep no trace of what was deleted under a prefix, beside what Chroma keeps; for `open` only."""
+        self._check_open()
         assert self._connection.changes is not None
         self._connection.changes.forget(prefix)
 
@@ -377,8 +393,20 @@ class ChromaStore(BaseStore):
         return True
 
     def _use(self, client: "ClientAPI") -> None:
-        self._table = Table(client, self._table.name, self._connection.where, alone=True)
-        self._directory = Held(self._table, self._index)
+        alone = self._connection.alone
+        self._table = Table(client, self._table.name, self._connection.where, alone=alone)
+        self._directory = (Held if alone else Fresh)(self._table, self._index)
+
+    def _connect_again(self) -> None:
+        """Connect a forked child to the server; under the lock."""
+        assert self._connection.again is not None
+        made = self._connection.again()
+        try:
+            self._use(made.client)
+        except BaseException:
+            made.close()
+            raise
+        self._connection, self._inherited = made, False
 
     def _carry_out_waiting(self) -> None:
         """Carry out all batches that wait: to write many records costs little more than one.
@@ -399,6 +427,8 @@ class ChromaStore(BaseStore):
         done: list[tuple[_Call, list[Result]]] = []
         try:
             self._check_open()
+            if self._inherited:
+                self._connect_again()
             rows, created = self._named(calls)
             changed: dict[str, Row | None] = {}
             for call in calls:
@@ -432,6 +462,8 @@ class ChromaStore(BaseStore):
         if self._closed:
             msg = f"the ChromaStore at {self._connection.where} is closed; open it again"
             raise InputError(msg)
+        if self._inherited and self._connection.again is None:
+            raise forked(self._connection.where)
 
     def _named(self, calls: "Sequence[_Call]") -> tuple[dict[str, Row | None], dict[str, int]]:
         """Read the records that batches name, and when those that they write were created."""

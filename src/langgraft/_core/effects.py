@@ -22,6 +22,7 @@ us holds no lock of ours: where that disturbs a walk, the walk is made again.
 """
 
 import asyncio
+import atexit
 import contextvars
 import sys
 import threading
@@ -44,7 +45,9 @@ from typing import (
     TypeVar,
     cast,
 )
-from weakref import ref
+from weakref import WeakSet, ref
+
+from langgraft._core.forks import renewed
 
 if TYPE_CHECKING:  # who runs a program in a sandbox needs no store
     from langgraph.store.base import BaseStore, Op, Result
@@ -238,7 +241,7 @@ class Carried(list["Op"], ABC):
         """Do as `carry_out` does, asynchronously."""
 
 
-_LOCKS: Final = PerStore(threading.RLock)
+_LOCKS: Final = PerStore(lambda: renewed(threading.RLock()))
 
 
 def carry_out(store: "BaseStore", ops: "Iterable[Op]") -> "list[Result]":
@@ -305,6 +308,28 @@ def _embeds(store: "InMemoryStore", operations: "Sequence[Op]") -> bool:
         or (isinstance(op, PutOp) and op.value is not None and op.index is not False)
         for op in operations
     )
+
+
+class _Closes(Protocol):
+    def close(self) -> None: ...
+
+
+_OPEN: "Final[WeakSet[_Closes]]" = WeakSet()
+
+
+def close_at_exit(opened: _Closes) -> None:
+    """Close something before Python shuts down, unless it is closed or gone by then.
+
+    Left to the garbage collector it may be closed when Python can no longer write files.
+    """
+    _OPEN.add(opened)
+
+
+@atexit.register
+def _close_all() -> None:
+    for opened in list(_OPEN):
+        with suppress(Exception):  # the process ends in any case
+            opened.close()
 
 
 class Closing:

@@ -3,6 +3,7 @@
     LanggraftError
     ├── InputError                 something the user gave is wrong; the CLI exits with 2
     │   ├── SettingsError          an argument or setting of a provider, ranker, node or world
+    │   │   └── ForkError          something opened before a fork was used in the child
     │   ├── BankFormatError        a memory file (carries `path` and `row`)
     │   ├── PlanError              a plan file (carries `path`)
     │   ├── RunDirectoryError      a run directory that cannot be used (carries `path`)
@@ -67,6 +68,10 @@ class InputError(LanggraftError):
 
 class SettingsError(InputError):
     """An argument or a setting of a provider, ranker, node or environment is not usable."""
+
+
+class ForkError(SettingsError):
+    """Something was opened before a fork, and cannot be used in the child."""
 
 
 class BankFormatError(InputError):

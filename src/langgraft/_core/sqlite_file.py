@@ -12,7 +12,7 @@ import sqlite3
 import stat
 import sys
 from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,9 +22,10 @@ from typing import Any, Final
 from filelock import FileLock
 
 from langgraft._core.errors import InfrastructureError, InputError
+from langgraft._core.forks import at_fork, fork_error, renewed
 
 _PATIENCE_SECONDS: Final = 60.0
-"""How long to wait for another process that is writing."""
+"""How long to wait for another process that is writing, or for a thread before a fork."""
 _SIDECARS: Final = ("-wal", "-shm", "-journal")
 """What SQLite opens next to a file."""
 _MOST_SCHEMA: Final = 1_000
@@ -45,8 +46,18 @@ Objects = frozenset[tuple[str, str, str, str]]
 """What a schema holds: type, name, table and SQL of each object."""
 
 
+_LOST: Final[list[sqlite3.Connection | None]] = []
+"""Connections that a child inherited, and must not close."""
+
+
 class DamagedError(sqlite3.DatabaseError):
     """A file holds a value that nothing of ours writes; within a transaction it becomes an `InputError`."""
+
+
+def is_sealed(path: Path) -> bool:
+    """Whether a database is there and may not be written to, as where its folder is read-only."""
+    places = (path, path.resolve().parent)
+    return path.exists() and not all(os.access(place, os.W_OK) for place in places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +228,12 @@ class SQLiteFile:
 
     A process that is killed within a transaction leaves the file as it was.
 
+    SQLite keeps locks per process and notes them in memory that a child inherits: a connection that the
+    child opens while the parent has one takes no lock. So the connection is closed before each fork, once
+    the transaction of another thread has ended. Parent and child open the file again when they need it.
+
+    A file that is there and may not be written to, such as on a read-only file system, can be read.
+
     Args:
         path: The file; created together with its folder.
         layout: What kind of file it is.
@@ -230,9 +247,15 @@ class SQLiteFile:
         self.path = Path(path)
         self.layout = layout
         self.read_only = read_only
-        self._lock = Lock()
-        self._process = os.getpid()
+        self._lock = renewed(Lock())
         self._connection: sqlite3.Connection | None = None
+        self._reading = read_only
+        self._immutable = False
+        self._ready_for_fork = self._lost = False
+        self._looked: tuple[int, int, int] | None = None
+        at_fork("before", self._before_fork)
+        at_fork("in_parent", self._in_parent)
+        at_fork("in_child", self._in_child)
         with self.transaction(write=False):
             pass
 
@@ -242,22 +265,18 @@ class SQLiteFile:
 
         Raises:
             InputError: The file is damaged.
-            InfrastructureError: It cannot be used now.
+            InfrastructureError: It cannot be used, or not be written to, now.
         """
-        with self._lock, self._naming_the_file():
-            if self._process != os.getpid():
-                # SQLite connections must not cross a fork: leave the parent's alone.
-                self._connection, self._process = None, os.getpid()
-            if self._connection is None:
-                self._connection = self._open()
-            with closing(self._connection.cursor()) as cursor:
+        with self._lock, self._naming_the_file(), self._let_go():
+            connection = self._opened(write=write)
+            with closing(connection.cursor()) as cursor:
                 # A reader that turned writer could find another one in its way: say so at once.
                 cursor.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 try:
                     yield cursor
-                    self._connection.commit()
+                    connection.commit()
                 except BaseException:
-                    self._connection.rollback()
+                    connection.rollback()
                     raise
 
     def checkpoint(self) -> None:
@@ -267,7 +286,7 @@ class SQLiteFile:
             InfrastructureError: The file cannot be used now.
         """
         with self._lock, self._naming_the_file():
-            if self._connection is not None and self._process == os.getpid():
+            if self._connection is not None:
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def scrub(self) -> bool:
@@ -282,11 +301,8 @@ class SQLiteFile:
             InputError: The file is damaged.
             InfrastructureError: It cannot be used now.
         """
-        with self.transaction(write=False):  # opens it
-            pass
         with self._lock, self._naming_the_file():
-            connection = self._connection
-            assert connection is not None
+            connection = self._opened(write=True)
             connection.execute("VACUUM")
             busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             return not busy
@@ -299,7 +315,7 @@ class SQLiteFile:
             InputError: Somebody has, in this process or another one.
         """
         self.close()
-        with self._lock, self._naming_the_file(), closing(self._open()) as connection:
+        with self._lock, self._naming_the_file(), closing(self._open(write=True)) as connection:
             connection.execute("PRAGMA busy_timeout = 0")
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             try:
@@ -320,29 +336,85 @@ class SQLiteFile:
     def close(self) -> None:
         """Close the file; the next transaction opens it again."""
         with self._lock:
-            if self._connection is not None and self._process == os.getpid():
+            if self._connection is not None:
                 self._connection.close()
             self._connection = None
 
     def __del__(self) -> None:
         # Newer Pythons warn of connections that nobody closed.
         connection = getattr(self, "_connection", None)
-        if connection is not None and self._process == os.getpid():
+        if connection is not None:
             connection.close()
 
-    def _open(self) -> sqlite3.Connection:
+    def _before_fork(self) -> None:
+        if not self._lock.acquire(timeout=_PATIENCE_SECONDS):
+            return
+        self._ready_for_fork = True
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
+
+    def _in_parent(self) -> None:
+        if self._ready_for_fork:
+            self._ready_for_fork = False
+            self._lock.release()
+
+    def _in_child(self) -> None:
+        # A thread was at work for too long, or C code forked, of which Python says nothing before.
+        if self._connection is not None or (self._lock.locked() and not self._ready_for_fork):
+            _LOST.append(self._connection)
+            self._connection, self._lost = None, True
+        self._ready_for_fork = False
+
+    def _opened(self, *, write: bool) -> sqlite3.Connection:
+        """Return the connection; under the lock."""
+        if self._connection is not None and write and self._reading:
+            self._connection.close()  # it may be writable by now
+            self._connection = None
+        if self._connection is None:
+            self._connection = self._open(write=write)
+        return self._connection
+
+    @contextmanager
+    def _let_go(self) -> Iterator[None]:
+        """Close the file afterwards if nothing would tell us that it has changed; under the lock."""
+        try:
+            yield
+        finally:
+            if self._immutable and self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _open(self, *, write: bool) -> sqlite3.Connection:
+        if self._lost:
+            raise fork_error(f"{self.path}: {self.layout.kind}", "fork while no thread uses it")
         refuse_special(self.path)
-        if self.read_only:
+        self._reading, self._immutable = self.read_only or is_sealed(self.path), False
+        if self._reading and write:
+            msg = (
+                f"{self.path}: {self.layout.kind} can only be read here: the file, or its folder"
+                " (where SQLite keeps its log), is read-only. Make both writable, or work on a copy"
+            )
+            raise InfrastructureError(msg)
+        if self._reading:
             try:
                 return self._checked(self._connect("ro"))
             except sqlite3.OperationalError as error:
-                # In a folder that cannot be written to SQLite cannot make its log; nor can anybody else.
+                # In a folder that cannot be written to SQLite cannot make its log.
                 sealed = error.sqlite_errorcode & 0xFF in (
                     sqlite3.SQLITE_READONLY,
                     sqlite3.SQLITE_CANTOPEN,
                 )
-                if not sealed or Path(f"{self.path.resolve()}-wal").exists():
+                if not sealed:
                     raise
+                if self._is_logged():
+                    msg = (
+                        f"{self.path}: {self.layout.kind} was not closed, and what was written last"
+                        f" is in {self.path.name}-wal. Open it once where its folder is writable"
+                    )
+                    raise InputError(msg) from error
+            self._immutable = True
             return self._checked(self._connect("ro&immutable=1"))
         self._look()
         if (made := self._join()) is not None:
@@ -373,7 +445,10 @@ class SQLiteFile:
         """Refuse a small file in which anything is wrong; what is wrong in a large one shows when it is read."""
         try:
             pages, size = _paging(connection)
-            if pages * size <= _CHECKED_BYTES:
+            found = self.path.stat()
+            seen = (found.st_ino, found.st_mtime_ns, found.st_size)
+            if pages * size <= _CHECKED_BYTES and seen != self._looked:
+                self._looked = seen
                 connection.set_progress_handler(lambda: 1, _CHECK_STEPS)
                 self._check_content(connection)
         except BaseException:
@@ -454,7 +529,7 @@ class SQLiteFile:
         """Set a connection up; make the tables in a new file, and those that an earlier one lacks."""
         self._refuse_cut(connection)
         trust(connection)
-        if self.read_only:
+        if self._reading:
             return
         connection.execute("PRAGMA journal_mode = WAL")
         layout = self.layout
@@ -487,7 +562,7 @@ class SQLiteFile:
             )
         )
         connection.execute("COMMIT")
-        if (application, version, tables) == (0, 0, 0) and not self.read_only:
+        if (application, version, tables) == (0, 0, 0) and not self._reading:
             return True
         layout = self.layout
         if (application, version) != (layout.application, layout.version):
@@ -501,11 +576,14 @@ class SQLiteFile:
     def _refuse_cut(self, connection: sqlite3.Connection) -> None:
         """Refuse a file that lost its end: what is missing of a page would be read as zeros."""
         pages, size = _paging(connection)
-        log = Path(f"{self.path.resolve()}-wal")
-        logged = log.exists() and log.stat().st_size > 0
-        if not logged and 0 < self.path.stat().st_size < max(pages, 1) * size:
+        if not self._is_logged() and 0 < self.path.stat().st_size < max(pages, 1) * size:
             msg = "it was cut"
             raise DamagedError(msg)
+
+    def _is_logged(self) -> bool:
+        """Whether the log beside the file holds anything."""
+        log = Path(f"{self.path.resolve()}-wal")
+        return log.exists() and log.stat().st_size > 0
 
     @contextmanager
     def _naming_the_file(self) -> Iterator[None]:

@@ -18,6 +18,8 @@ from typing import Any, Final
 
 import yaml
 
+from langgraft._core.forks import renewed
+
 MOST_BYTES: Final = 1 << 24
 """Of a JSON text, once it is decompressed."""
 MOST_VALUES: Final = 1_000_000
@@ -199,7 +201,7 @@ def check_depth(value: Any) -> None:
     raise ValueError(_TOO_DEEP)
 
 
-_PARSING = Lock()
+_PARSING = renewed(Lock())
 """CPython 3.11 counts the depth of all parsers of a process in one place (gh-106905): where threads
 parse at once, one of them raises `SystemError` about nothing in its program."""
 _PARSES: Final = 20
