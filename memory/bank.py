@@ -42,8 +42,10 @@ from weakref import WeakValueDictionary
 
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result, SearchItem, SearchOp
 from langgraph.store.memory import InMemoryStore
+from typing_extensions import override
 
 from langgraft._core.canonical import JSON, portable_name, portable_record, unseal
+from langgraft._core.confidential import without_secrets
 from langgraft._core.effects import Call, PerStore, relay, run_in_thread
 from langgraft._core.errors import BankConflictError, InputError, SettingsError
 from langgraft._core.forks import renewed
@@ -517,6 +519,43 @@ async def _enter(others: OtherProcesses) -> None:
 _WRITE_ALONE: Final = "nothing was written. Let one process write, or call `refresh` and file again"
 
 
+class FilingStatus:
+    """How the filings of a bank go, in this process: what to watch in production.
+
+    Attributes:
+        failed: Attempts that failed. A turn that fails is tried again, so one turn may count several times.
+        last_error: The latest failure: its type and message, without secrets; empty: there was none.
+    """
+
+    def __init__(self) -> None:
+        self.failed = 0
+        self.last_error = ""
+        self._pending: set[str] = set()
+
+    @property
+    def pending(self) -> int:
+        """How many episodes are being filed, or wait to be tried again."""
+        return len(self._pending)
+
+    def begin(self, episode_id: str) -> None:
+        """Count an episode as pending."""
+        self._pending.add(episode_id)
+
+    def end(self, episode_id: str) -> None:
+        """Count it no longer: it is filed, or will never be."""
+        self._pending.discard(episode_id)
+
+    def fail(self, error: BaseException) -> None:
+        """Count a failed attempt; the episode stays pending."""
+        self.failed += 1
+        self.last_error = f"{type(error).__name__}: {without_secrets(str(error))}"
+
+    @override
+    def __repr__(self) -> str:
+        told = f"pending={self.pending}, failed={self.failed}, last_error={self.last_error!r}"
+        return f"FilingStatus({told})"
+
+
 class OpenBank:
     """One bank, as this process has it open.
 
@@ -524,9 +563,11 @@ class OpenBank:
         alone: Nobody else writes to it, or the store tells the indexes what was written.
         lock: Who holds it is the bank's only writer.
         indexes: All that rank its items.
+        filings: How the filings of applications go.
     """
 
     def __init__(self, namespace: Namespace, others: OtherWriters) -> None:
+        self.filings = FilingStatus()
         self.lock = WriterLock(others.lock)
         self.indexes = SharedIndexes()
         self._namespace = namespace

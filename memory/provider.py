@@ -287,6 +287,11 @@ class MemoryProvider(Revocable, Trusting, Closing, ABC, Generic[SettingsT]):
         """Do as `questions` does, asynchronously."""
         return await self._aread(self._unanswered(episode))
 
+    @property
+    def filings(self) -> bank.FilingStatus:
+        """How the filings of this bank go in this process: how many are pending, how many failed, and why."""
+        return self._bank.filings
+
     def generation(self) -> str:
         """Return the name of the bank's generation: another one after each `clear` or deletion.
 

@@ -59,6 +59,7 @@ from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.redaction import Redact, Redactor, redacted, redactor
 from langgraft.nodes.turns import (
     JudgeOutcome,
+    begun_in,
     check_provider,
     context_of,
     ending,
@@ -211,6 +212,8 @@ class _Turn:
     at: str
     told: Sequence[str]
     """Tools and pages in the messages that it is given."""
+    generation: str | None
+    """The bank's generation when it began."""
 
 
 class _WithMemory(Runnable[Any, Any]):
@@ -228,7 +231,7 @@ class _WithMemory(Runnable[Any, Any]):
         self._head, self._tail = _split(runnable)
         self._whole, self._grafted = runnable, grafted
         self._input_key, self._output_key = input_key, output_key
-        self._filings: Filings[Episode] = Filings()
+        self._filings: Filings[tuple[Episode, str | None]] = Filings()
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, Any]:
         """Return the same model with memory, bound to tools; agents such as `create_react_agent` ask for it.
@@ -347,6 +350,7 @@ class _WithMemory(Runnable[Any, Any]):
         turn = current_turn(messages, with_.from_person) or _any_human(messages)
         thread = str(config.get("configurable", {}).get("thread_id", ""))
         at, block, receipts = "", "", []
+        generation = (yield from begun_in(memory)) if with_.remember else None
         try:
             at = present(memory, with_.now)
             context = context_of(
@@ -372,7 +376,7 @@ class _WithMemory(Runnable[Any, Any]):
         else:
             prompt = {**given, key: _placed(given[key], block)}
         told = told_by(None, _messages_in(prompt)) if memory.settings.trust else ()
-        return _Turn(memory, thread, turn, receipts, prompt, at, told)
+        return _Turn(memory, thread, turn, receipts, prompt, at, told, generation)
 
     def _end(self, begun: _Turn, output: Any) -> Program[Call, None]:
         with_, turn, memory = self._grafted, begun.turn, begun.memory
@@ -402,21 +406,30 @@ class _WithMemory(Runnable[Any, Any]):
             logger.warning("A turn was not filed, since it could not be redacted (%s)", kind)
             return
         yield from self._catch_up(memory)
-        yield from self._filed(memory, episode)
+        yield from self._filed(memory, episode, begun.generation)
 
     def _catch_up(self, memory: MemoryProvider[Any]) -> Program[Call, None]:
         """File what could not be in earlier calls, until memory fails again."""
-        for its_own, episode in self._filings.missed(memory.namespace):
-            if not (yield from self._filed(its_own, episode)):
+        for its_own, (episode, generation) in self._filings.missed(memory.namespace):
+            if not (yield from self._filed(its_own, episode, generation)):
                 return
 
-    def _filed(self, memory: MemoryProvider[Any], episode: Episode) -> Program[Call, bool]:
+    def _filed(
+        self, memory: MemoryProvider[Any], episode: Episode, generation: str | None
+    ) -> Program[Call, bool]:
         place = memory.namespace, episode.id
         try:
             with_ = self._grafted
-            yield from learning(memory, episode, with_.model, shipped("reflect"), with_.redact)
+            yield from learning(
+                memory,
+                episode,
+                with_.model,
+                shipped("reflect"),
+                redact=with_.redact,
+                generation=generation,
+            )
         except Exception as error:  # noqa: BLE001 - whatever its store or model raises
-            self._filings.miss(place, memory, episode)
+            self._filings.miss(place, memory, (episode, generation))
             self._fault("the turn was not filed, a later call files it", error)
             return False
         self._filings.drop(place)

@@ -206,7 +206,12 @@ def filed(
 
     def outputs(delta: MemoryDelta) -> Mapping[str, Any]:
         removed = Counter(change.reason for change in delta if isinstance(change, Remove))
-        return {"changes": dict(Counter(type(each).__name__ for each in delta)), "removed": removed}
+        return {
+            "changes": dict(Counter(type(each).__name__ for each in delta)),
+            "removed": removed,
+            "pending": memory.filings.pending,
+            "failed": memory.filings.failed,
+        }
 
     inputs = {
         **_whose(memory),

@@ -50,7 +50,7 @@ from typing_extensions import TypedDict, override
 from langgraft._core.arguments import checked
 from langgraft._core.confidential import without_secrets
 from langgraft._core.effects import Call, Program, ado, arun, do, run
-from langgraft._core.errors import BankClearedError, ForkError, InputError, SettingsError
+from langgraft._core.errors import ForkError, InputError, SettingsError
 from langgraft._core.forks import renewed
 from langgraft._core.texts import Prompt
 from langgraft.memory.bank import bank_namespace
@@ -86,6 +86,7 @@ from langgraft.nodes.redaction import Redact, redacted, redactor
 from langgraft.nodes.seals import Seals
 from langgraft.nodes.turns import (
     JudgeOutcome,
+    begun_in,
     check_provider,
     context_of,
     ending,
@@ -148,6 +149,8 @@ class TurnRecord(TypedDict):
     """Episodes whose place it takes, filed or perhaps filed (`on_refile`)."""
     at: NotRequired[str]
     """When it began, for memory that keeps facts in time."""
+    generation: NotRequired[str]
+    """The bank's generation when it began: memory that was cleared since does not get it back."""
     episode: NotRequired[dict[str, Any]]
     """What is still to be filed: messages may be summarized or deleted before that succeeds."""
     signature: NotRequired[str]
@@ -444,6 +447,10 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self._warn_of_threads(memory, thread or record["turn"])
         if "at" not in record and (began := present(memory, self._now)):
             record["at"] = began
+        if "generation" not in record and self._remember != "no":
+            generation = yield from begun_in(memory)
+            if generation is not None:
+                record["generation"] = generation
         left = yield from self._file_left(held, messages, runtime, record["asked"])
         if not left:
             yield from self._catch_up(memory.namespace)
@@ -647,6 +654,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
                 filing = self._filing(memory, record, episode)
                 missed = partial(self._not_filed, memory, record)
                 place = memory.namespace, episode.id
+                memory.filings.begin(episode.id)
                 yield Call(self._filings.start, self._filings.astart, place, filing, missed)
             return written([*earlier, record])
         record = yield from self._filed(memory, record, state["messages"], shown=shown)
@@ -829,12 +837,20 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
     def _filing(
         self, memory: MemoryProvider[Any], record: TurnRecord, episode: Episode
     ) -> Program[Call, TurnRecord]:
-        yield from learning(memory, episode, self._model, self._template, self._redact)
+        yield from learning(
+            memory,
+            episode,
+            self._model,
+            self._template,
+            redact=self._redact,
+            generation=record.get("generation"),
+        )
         filed: TurnRecord = {**record, "filed": episode.id}
         filed.pop("episode", None)
         replaced = set(filed.pop("replaces", ())) - {episode.id}
         for name in replaced:
             self._filings.drop((memory.namespace, name))
+            memory.filings.end(name)
         if replaced:
             content = yield Call(memory.content, memory.acontent)
             for item in content.items.values():

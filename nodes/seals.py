@@ -18,6 +18,7 @@ from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.effects import Call, PerStore, Program, adrive, drive
+from langgraft._core.errors import ForkError
 from langgraft.memory.bank import open_bank
 from langgraft.memory.stores.programs import Namespace
 from langgraft.memory.stores.programs import Program as StoreProgram
@@ -45,6 +46,8 @@ class Seals:
             return
         try:
             key = yield Call(_key, _akey, store)
+        except ForkError:
+            raise
         except Exception:  # noqa: BLE001 - whatever a database raises; recalling from it reports the fault
             return
         keys[:] = [key, _OF_PROCESS]

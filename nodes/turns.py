@@ -14,7 +14,13 @@ from langgraft._core.arguments import check_argument
 from langgraft._core.canonical import canonical_json
 from langgraft._core.confidential import without_secrets
 from langgraft._core.effects import Call, Program
-from langgraft._core.errors import BankConflictError, ForkError, InputError, SettingsError
+from langgraft._core.errors import (
+    BankClearedError,
+    BankConflictError,
+    ForkError,
+    InputError,
+    SettingsError,
+)
 from langgraft._core.texts import Prompt
 from langgraft.memory.facts import Fact
 from langgraft.memory.model import (
@@ -46,6 +52,8 @@ from langgraft.nodes.redaction import Redactor, redacted
 from langgraft.nodes.reflect import MAX_LESSONS, parse_lessons, reflection_messages
 from langgraft.nodes.replies import encodable, reply_text
 from langgraft.nodes.tools import SEARCH_MEMORY, tools_in
+
+logger = logging.getLogger(__name__)
 
 _SILENT: Final = "nostream"
 """Tag of model calls whose tokens are not the agent's answer, as LangGraph has it."""
@@ -220,6 +228,16 @@ def recalling(
     return recalled
 
 
+def begun_in(memory: MemoryProvider[Any]) -> Program[Call, str | None]:
+    """Return the generation of a bank in which a turn begins; `None` where the store does not answer."""
+    try:
+        return (yield Call(memory.generation, memory.ageneration))
+    except ForkError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever a database raises; recalling from it reports the fault
+        return None
+
+
 def present(memory: MemoryProvider[Any], now: Callable[[], datetime] | None) -> str:
     """Return what time it is, for memory that keeps facts in time; nothing for other memory.
 
@@ -237,12 +255,49 @@ def learning(
     episode: Episode,
     model: Model | None,
     template: Prompt,
+    *,
     redact: Redactor | None = None,
+    generation: str | None = None,
 ) -> Program[Call, MemoryDelta]:
     """Draw the lessons, facts and verdicts that memory needs, and file the episode.
 
-    Without a model, the turn itself is the lesson or the fact, as a plain note, and rules judge.
+    Without a model, the turn itself is the lesson or the fact, as a plain note, and rules judge. If the bank was
+    cleared after the episode began, nothing is filed.
+
+    Args:
+        memory: The provider.
+        episode: What is filed.
+        model: Reflects, extracts and judges; `None`: rules do.
+        template: The prompt for lessons.
+        redact: Redacts every text before it is written.
+        generation: The bank's generation when the episode began, if it was read.
     """
+    memory.filings.begin(episode.id)
+    try:
+        delta = yield from _learning(
+            memory, episode, model, template, redact=redact, generation=generation
+        )
+    except BankClearedError as error:
+        logger.info(
+            "A turn was not filed, since its user's memory was deleted meanwhile (%s)", error
+        )
+        delta = MemoryDelta()
+    except BaseException as error:
+        memory.filings.fail(error)
+        raise
+    memory.filings.end(episode.id)
+    return delta
+
+
+def _learning(
+    memory: MemoryProvider[Any],
+    episode: Episode,
+    model: Model | None,
+    template: Prompt,
+    *,
+    redact: Redactor | None,
+    generation: str | None,
+) -> Program[Call, MemoryDelta]:
     if model is None:
         episode = _noted(episode, memory.needs)
     elif "lessons" in memory.needs:
@@ -256,11 +311,11 @@ def learning(
     judged = yield from _judged(questions, lessons, model)
     episode = redacted(replace(episode, verdicts=_verdicts(judged)), redact)
     try:
-        delta = yield from filed(memory, episode)
+        delta = yield from filed(memory, episode, generation)
     except BankConflictError:
         # Another process of the application served the user meanwhile, and the store has no lock.
         memory.refresh()
-        delta = yield from filed(memory, episode)
+        delta = yield from filed(memory, episode, generation)
     return delta
 
 
