@@ -36,8 +36,7 @@ async def only_their_own(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> 
     return {"owner": ctx.user.identity}
 
 
-@auth.on.assistants.read
-@auth.on.assistants.search
+@auth.on.assistants(actions=["read", "search"])
 async def assistants_are_for_all(ctx: Auth.types.AuthContext, value: Any) -> None:
     """Let everybody run the graphs of `langgraph.json`."""
 

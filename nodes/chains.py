@@ -477,7 +477,9 @@ def _key(given: Mapping[str, Any], key: str | None, usual: str) -> str:
 
 def _conversation(given: Any, run_id: str) -> list[AnyMessage]:
     """Return what a chain is given as messages; the run names a last human message without an id."""
-    messages = [HumanMessage(given)] if isinstance(given, str) else [*_messages(given)]
+    messages: list[BaseMessage] = (
+        [HumanMessage(given)] if isinstance(given, str) else [*_messages(given)]
+    )
     place = _last_human(messages)
     if not messages[place].id:
         messages[place] = messages[place].model_copy(update={"id": run_id})

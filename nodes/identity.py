@@ -7,7 +7,7 @@ application that name a user or pick a memory are called without them there.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
@@ -48,7 +48,7 @@ def memory_of_call(memory: Callable[[Any], T], call: Any) -> T:
         InputError: The server has authenticated a user, and the function needs the run's context, its state
             or settings that the client wrote.
     """
-    config: RunnableConfig = call if isinstance(call, dict) else call.config
+    config: RunnableConfig = cast("Any", call if isinstance(call, dict) else call.config)
     server = _authenticated(config)
     if server is None:
         return memory(call)

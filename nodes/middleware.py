@@ -445,12 +445,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             if waits:
                 record["waits"] = True
         self._warn_of_threads(memory, thread or record["turn"])
-        if "at" not in record and (began := present(memory, self._now)):
-            record["at"] = began
-        if "generation" not in record and self._remember != "no":
-            generation = yield from begun_in(memory)
-            if generation is not None:
-                record["generation"] = generation
+        yield from self._dated(memory, record)
         left = yield from self._file_left(held, messages, runtime, record["asked"])
         if not left:
             yield from self._catch_up(memory.namespace)
@@ -479,6 +474,15 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         # The last one may be a client's, or stand for a turn that memory failed to begin.
         mine = bool(held) and held[-1] is told[-1] and held[-1]["user"] == self._banks.user(runtime)
         return held, held[-1] if mine else None
+
+    def _dated(self, memory: MemoryProvider[Any], record: TurnRecord) -> Program[Call, None]:
+        """Note when a turn began, and in which generation of the bank."""
+        if "at" not in record and (began := present(memory, self._now)):
+            record["at"] = began
+        if "generation" not in record and self._remember != "no":
+            generation = yield from begun_in(memory)
+            if generation is not None:
+                record["generation"] = generation
 
     def _gone_on(
         self, record: TurnRecord, messages: Sequence[AnyMessage], runtime: Any
@@ -555,7 +559,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         shown = asked.shown
         if shown is None or asked.written is None:
             return response
-        shown.rest = [*shown.rest, *response.result]
+        shown.rest = [*shown.rest, *cast("list[AnyMessage]", response.result)]
         *earlier, before = asked.held
         record = self._with_shown(before, shown)
         record["task"] = shown.task

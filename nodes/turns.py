@@ -231,11 +231,12 @@ def recalling(
 def begun_in(memory: MemoryProvider[Any]) -> Program[Call, str | None]:
     """Return the generation of a bank in which a turn begins; `None` where the store does not answer."""
     try:
-        return (yield Call(memory.generation, memory.ageneration))
+        generation: str = yield Call(memory.generation, memory.ageneration)
     except ForkError:
         raise
     except Exception:  # noqa: BLE001 - whatever a database raises; recalling from it reports the fault
         return None
+    return generation
 
 
 def present(memory: MemoryProvider[Any], now: Callable[[], datetime] | None) -> str:

@@ -166,7 +166,7 @@ def plan(**fields: Any) -> Any:
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_form_when_it_is_secret_is_refused_everywhere_and_shown_nowhere(form: str) -> None:
     """In a plan at any depth, in an experiment, in settings of a model, and in messages."""
-    places = {
+    places: dict[str, dict[str, Any]] = {
         "model_settings.extra_body.note": {"model_settings": {"extra_body": {"note": form}}},
         "model_settings.a.0.b.1": {"model_settings": {"a": [{"b": ["x", form]}]}},
         "title": {"title": form},
@@ -267,7 +267,7 @@ def test_plans_when_they_ship_hold_no_secret() -> None:
 def test_validation_when_a_field_is_named_like_a_secret_does_not_quote_it() -> None:
     """A plain word under such a name is hidden too, and of a long value no half is shown."""
     with pytest.raises(SettingsError) as raised:
-        Settings(api_key="plain", note=f"{'x ' * 30}{FORMS['github']}")  # type: ignore[call-arg]
+        Settings(api_key="plain", note=f"{'x ' * 30}{FORMS['github']}")
     assert "plain" not in str(raised.value)
     assert "Zq8R" not in str(raised.value)
     assert "input_value" not in str(raised.value.__cause__)

@@ -166,11 +166,12 @@ def test_text_when_a_tool_returns_it_is_filed_as_redacted_later() -> None:
         return f"{name} is {EMAIL}"
 
     memory, model = bank(), Scripted(replies=[calls("look_up", name="ada"), f"It is {EMAIL}."])
-    rules = {"apply_to_tool_results": True, "apply_to_output": True}
+    rules: Any = {"apply_to_tool_results": True, "apply_to_output": True}
+    middleware: Any = [MemoryMiddleware(memory), PIIMiddleware("email", **rules)]
     agent: Any = create_agent(
         model,
         [look_up],
-        middleware=[MemoryMiddleware(memory), PIIMiddleware("email", **rules)],  # type: ignore[arg-type]
+        middleware=middleware,
         checkpointer=InMemorySaver(),
     )
     ask(agent, "what is ada's address")
@@ -441,7 +442,7 @@ def test_graph_when_its_messages_have_no_ids_remembers_each_turn() -> None:
     middleware = MemoryMiddleware(memory, on_error="raise")
 
     def assistant(state: Told) -> dict[str, Any]:
-        return {"messages": [model.invoke(middleware.messages(state))]}  # type: ignore[arg-type]
+        return {"messages": [model.invoke(middleware.messages(state))]}
 
     graph = StateGraph(Appended)
     graph.add_node("recall", middleware.recall_node)

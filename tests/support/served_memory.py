@@ -35,7 +35,7 @@ class Echo(BaseChatModel):
         return self
 
     @override
-    def _generate(self, messages: Sequence[BaseMessage], *_: Any, **__: Any) -> ChatResult:  # type: ignore[override]
+    def _generate(self, messages: Sequence[BaseMessage], *_: Any, **__: Any) -> ChatResult:
         last = messages[-1]
         reply = AIMessage("\n".join(f"heard: {message.text}" for message in messages))
         if last.type == "human" and last.text.startswith("search"):

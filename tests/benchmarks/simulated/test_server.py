@@ -481,6 +481,11 @@ TAKEN = {
 }
 
 
+def any_of(*values: Any) -> tuple[Any, ...]:
+    """Return values of any types."""
+    return values
+
+
 def bodies() -> list[bytes]:
     """Return requests of which no part is of its type, or that are no requests at all."""
     good = {"model": "any", "messages": [{"role": "user", "content": "hi"}]}
@@ -496,13 +501,18 @@ def bodies() -> list[bytes]:
             )
             if not (name == "tools" and value == [{}])
         ]
-    for message in (
-        *(1, "x", None, [], {}, {"role": 1, "content": "a"}, {"content": "a"}, {"role": "user"}),
-        *({"role": "user", "content": each} for each in (1, 1.5, True, {}, [1], [None], [{}])),
-        *({"role": each, "content": "a"} for each in (None, [], "nobody", "")),
+    messages: tuple[Any, ...] = (
+        *any_of(
+            1, "x", None, [], {}, {"role": 1, "content": "a"}, {"content": "a"}, {"role": "user"}
+        ),
+        *(
+            {"role": "user", "content": each}
+            for each in any_of(1, 1.5, True, {}, [1], [None], [{}])
+        ),
+        *({"role": each, "content": "a"} for each in any_of(None, [], "nobody", "")),
         *(
             {"role": "assistant", "content": "", "tool_calls": each}
-            for each in (1, "x", {"a": 1}, [1], [None], [{}], [{"function": 1}])
+            for each in any_of(1, "x", {"a": 1}, [1], [None], [{}], [{"function": 1}])
         ),
         {
             "role": "assistant",
@@ -518,8 +528,8 @@ def bodies() -> list[bytes]:
         },
         {"role": "tool", "content": "a", "tool_call_id": 5},
         {"role": "tool", "content": "a"},
-    ):
-        wrong.append({**good, "messages": [message]})
+    )
+    wrong += [{**good, "messages": [message]} for message in messages]
     deep = b'{"messages":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     raw = [
         b"",
@@ -546,13 +556,15 @@ async def test_request_when_a_part_has_the_wrong_type_then_400_and_the_server_st
                 assert response.status == 400, (body[:200], told)
                 assert set(told["error"]) == {"message", "type", "param", "code"}
                 assert told["error"]["message"]
-        for body in (
-            *({"input": each} for each in (None, 1, {}, [1], [[1]], True)),
-            *({"input": "a", "dimensions": each} for each in ("x", 1.5, True, [], -1, 0, 10**12)),
-            {"input": "a", "encoding_format": 1},
-            [],
+        for asked in (
+            *({"input": each} for each in any_of(None, 1, {}, [1], [[1]], True)),
+            *(
+                {"input": "a", "dimensions": each}
+                for each in any_of("x", 1.5, True, [], -1, 0, 10**12)
+            ),
+            *any_of({"input": "a", "encoding_format": 1}, []),
         ):
-            async with session.post(f"{server.base_url}/embeddings", json=body) as response:
-                assert response.status == 400, body
+            async with session.post(f"{server.base_url}/embeddings", json=asked) as response:
+                assert response.status == 400, asked
         status, _, _ = await post(server, temperature=None, tools=None, stop=["a"], seed=1)
     assert status == 200
