@@ -543,7 +543,7 @@ class Merging(Shown):
 
 
 _BOXED = re.compile(r"\\boxed\s*\{")
-_STATED = re.compile(r"\banswer\s*(?:is|:|=)\s*:?[ \t]*(\S[^\n]*)", re.IGNORECASE)
+_STATED = re.compile(r"\banswer\s*(?:is|:|=)\s*+:?[ \t]*+(\S[^\n]*)", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.;!?](?:\s|$)")
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,40}(?:,\d{3})*(?:\.\d{1,40})?(?:/\d{1,40})?(?![\w])")
 _THEN_WORDS = re.compile(rf"[$*`]*({_NUMBER.pattern})[$*`]*,?\s+[^\W\d_]{{2,}}")

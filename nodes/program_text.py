@@ -41,7 +41,7 @@ LONGEST_PLAN: Final = 4_000
 """Most characters kept of a plan that was to be a few sentences."""
 
 _PYTHON: Final = frozenset({"python", "py", "python3", "py3", "ipython"})
-_FENCE: Final = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+_FENCE: Final = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*+(?P<info>[^`\n]*)$")
 _FENCED: Final = re.compile(r"^(?=[ \t]*(?:```|~~~))", re.MULTILINE)
 
 
@@ -202,8 +202,6 @@ def _why_not(code: str) -> str:
     except SyntaxError as error:
         where = f" (line {error.lineno})" if error.lineno else ""
         return f"its program does not compile: {error.msg}{where}"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return f"its program does not compile: {str(error) or type(error).__name__}"
     return ""
 
 

@@ -57,7 +57,7 @@ class CodeNames:
         """Return the packages that a line of the program names."""
         try:
             tree = parse_program(line.strip().rstrip(":"))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except SyntaxError:
             return frozenset()
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         found = {self.modules[name] for name in names if name in self.modules}
@@ -75,7 +75,7 @@ def code_names(code: str) -> CodeNames:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes and comparisons in code that is not ours
             tree = parse_program(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return CodeNames()
     modules, symbols = _imports(tree)
     own = {
@@ -229,7 +229,7 @@ _RESOURCE = re.compile(
     r"|\b(?:has|have|was|were|is|run|process|it|execution|training)?\s*timed[ -]out\b"
     r"|\b(?:exceed\w*|hit|reach\w*|over)\s+(?:the\s+|its\s+)?(?:\w+\s+){0,2}?(?:time|memory)[ -]?limit\b"
     r"|\btime[ -]?limit\s+(?:was\s+)?(?:exceeded|reached|hit)\b|\btimeout\s+(?:error|expired|reached)\b"
-    r"|\b(?:was|been|got|process)\s+(?:\w+\s+)?killed\b|^\s*killed\s*$|\bSIGKILL\b|\boom[- ]?kill",
+    r"|\b(?:was|been|got|process)\s+(?:\w+\s+)?killed\b|^[^\S\n]*+killed[^\S\n]*+$|\bSIGKILL\b|\boom[- ]?kill",
     re.IGNORECASE | re.MULTILINE,
 )
 _ENVIRONMENTS: Final = frozenset(

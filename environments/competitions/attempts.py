@@ -198,7 +198,7 @@ def find_leaks(code: str, modules: Sequence[str]) -> tuple[Leak, ...]:
     """
     try:
         tree = parse_program(code)
-    except (SyntaxError, ValueError, RecursionError):
+    except SyntaxError:
         return tuple(_in_lines(code, modules))
     nodes = list(ast.walk(tree))
     # `a.b` within `a.b.c` is no name of its own.

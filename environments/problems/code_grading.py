@@ -312,7 +312,7 @@ def find_program(reply: str) -> tuple[str, str]:
 def _is_python(text: str) -> bool:
     try:
         parse_program(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return False
     return True
 

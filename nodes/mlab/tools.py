@@ -186,7 +186,7 @@ FIELDS: Final = (REFLECTION, PLAN, FACT_CHECK, THOUGHT, ACTION, ACTION_INPUT)
 
 _LABELS: Final = re.compile(
     rf"^[ \t]*(?:[#>*_-]{{1,6}}[ \t]*)?(?P<name>{'|'.join(map(re.escape, FIELDS))})"
-    r"[ \t]*[*_]{0,3}[ \t]*:[ \t]*[*_]{0,3}[ \t]*",
+    r"[ \t]*+[*_]{0,3}[ \t]*+:[ \t]*[*_]{0,3}[ \t]*",
     re.IGNORECASE | re.MULTILINE,
 )
 _SEEN: Final = re.compile(r"^[ \t]*Observation[ \t]*:", re.IGNORECASE | re.MULTILINE)

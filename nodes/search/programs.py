@@ -266,7 +266,7 @@ _LEAST_DIGITS: Final = 2
 """A metric that a review rounds to fewer digits may be any number."""
 LONGEST_ANALYSIS: Final = 4_000
 """Most characters kept of a review that was to be two or three sentences."""
-_NUMBERS: Final = re.compile(r"(?<![\w.])[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]*\d)")
+_NUMBERS: Final = re.compile(r"(?<![\w.])[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?(?![\w.]*\d)")
 
 
 @checked
