@@ -21,6 +21,7 @@ from pydantic import BaseModel, BeforeValidator
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.texts import Prompt
+from langgraft._core.untrusted import unreadable_as
 from langgraft.memory.model import ErrorKind, ErrorRecord, strip_block
 from langgraft.memory.providers.coding.entries import fix_needs
 from langgraft.nodes.dialogue import (
@@ -227,6 +228,7 @@ def _top(module: str) -> str:
 # By rules ----------------------------------------------------------------------------------
 
 
+@unreadable_as(lambda _: None)
 def diagnose_by_rules(failure: Failure) -> ErrorRecord | None:
     """Diagnose a failure without a model; always the same for the same failure.
 

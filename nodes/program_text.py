@@ -25,7 +25,7 @@ from typing import Final
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langgraft._core.texts import Prompt
-from langgraft._core.untrusted import parse_program
+from langgraft._core.untrusted import parse_program, unreadable_as
 from langgraft.environments.sandboxes.result_text import span
 from langgraft.environments.sandboxes.sandbox import ExecutionResult
 from langgraft.memory.model import strip_block
@@ -66,6 +66,7 @@ class ProgramText:
     """What is wrong with the reply; empty where it can be used as it is."""
 
 
+@unreadable_as(lambda _: ProgramText("", "", "it cannot be read"))
 def read_program(reply: str) -> ProgramText:
     """Read a plan and a program from a reply, whatever else it holds.
 

@@ -21,6 +21,7 @@ from langgraft._core.arguments import check_whole, checked
 from langgraft._core.effects import Call, Program
 from langgraft._core.errors import ActionFormatError, InputError, SettingsError
 from langgraft._core.texts import Prompt
+from langgraft._core.untrusted import unreadable_as
 from langgraft.environments.text import Reset, TextEnvironment, TextWorldFactory, Transition
 from langgraft.memory.model import strip_block
 from langgraft.memory.recall import Place
@@ -324,6 +325,7 @@ class Reply:
     action: str
 
 
+@unreadable_as(lambda text: text)
 def own_turn(text: str) -> str:
     """Return the part of a reply that is the model's turn, word for word.
 
@@ -340,6 +342,12 @@ def own_turn(text: str) -> str:
     return turn[: made_up.start()].rstrip() if made_up else turn
 
 
+def _no_action(_: str) -> Reply:
+    msg = "The reply cannot be read."
+    raise ActionFormatError(msg)
+
+
+@unreadable_as(_no_action)
 def parse_reply(text: str) -> Reply:
     """Read `Thought: … Action: …`.
 

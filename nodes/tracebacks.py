@@ -9,7 +9,7 @@ import ast
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
@@ -83,12 +83,12 @@ def code_names(code: str) -> CodeNames:
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     }
-    known = modules | _made(tree, modules)
+    package_at = _rooted(modules | _made(tree, modules))
     arguments: dict[str, set[tuple[str, str]]] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and (package := _package(node, known)):
+        if isinstance(node, ast.Attribute) and (package := package_at(node)):
             symbols.setdefault(node.attr, set()).add(package)
-        elif isinstance(node, ast.Call) and (package := _package(node.func, known)):
+        elif isinstance(node, ast.Call) and (package := package_at(node.func)):
             for keyword in node.keywords:
                 if keyword.arg:
                     called = (_last_name(node.func), package)
@@ -116,11 +116,12 @@ def _made(tree: ast.AST, modules: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that hold what one package's callables gave: `model` in
     `model = lgb.LGBMClassifier()`.
     """  # noqa: D205
+    package_at = _rooted(modules)
     held: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             value = node.value
-            called = isinstance(value, ast.Call) and _package(value.func, modules)
+            called = isinstance(value, ast.Call) and package_at(value.func)
             for target in node.targets:
                 for name in _names(target):
                     held.setdefault(name, set()).add(called or "")
@@ -136,11 +137,20 @@ def _names(target: ast.AST) -> Iterator[str]:
         yield target.id
 
 
-def _package(node: ast.AST, modules: Mapping[str, str]) -> str | None:
-    """Return the package at the root of `a.b.c` or `a.b(…).c`."""
-    while isinstance(node, ast.Attribute | ast.Call):
-        node = node.value if isinstance(node, ast.Attribute) else node.func
-    return modules.get(node.id) if isinstance(node, ast.Name) else None
+def _rooted(modules: Mapping[str, str]) -> Callable[[ast.AST], str | None]:
+    """Make what returns the package at the root of `a.b.c` or `a.b(…).c`; each node is passed once."""
+    known: dict[ast.AST, str | None] = {}
+
+    def package_at(node: ast.AST) -> str | None:
+        passed: list[ast.AST] = []
+        while isinstance(node, ast.Attribute | ast.Call) and node not in known:
+            passed.append(node)
+            node = node.value if isinstance(node, ast.Attribute) else node.func
+        found = known.get(node) or (modules.get(node.id) if isinstance(node, ast.Name) else None)
+        known.update(dict.fromkeys(passed, found))
+        return found
+
+    return package_at
 
 
 def _last_name(node: ast.AST) -> str:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Final
 
 from langgraft._core.errors import InputError
-from langgraft._core.untrusted import parse_program
+from langgraft._core.untrusted import parse_program, unreadable_as
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import check_submission, sample_file
 from langgraft.environments.sandboxes import result_text
@@ -103,6 +103,7 @@ _ALIASES: Final = {
 """How programs call what a grader calls otherwise, by what its name contains."""
 
 
+@unreadable_as(lambda *_: Reported(None, "its output cannot be read", ""))
 def reported_metric(result: ExecutionResult, metric: str) -> Reported:
     """Return the validation metric that a program reports.
 
@@ -184,6 +185,7 @@ class Leak:
     """What was found: the name imported, or the text that names it."""
 
 
+@unreadable_as(lambda *_: ())
 def find_leaks(code: str, modules: Sequence[str]) -> tuple[Leak, ...]:
     """Return where a program's text names modules that carry source data.
 

@@ -687,6 +687,7 @@ def _value(formula: str) -> str:
     return formula if names and len(parts) == 2 else parts[-1].strip()  # noqa: PLR2004  (sides)
 
 
+@unreadable_as(lambda _: "")
 def last_token(reply: str) -> str:
     """Return the last number or symbolic token of a reply: the paper's own rule (memory-transplants §4.1)."""
     tokens = _TOKEN.findall(reply[-_END:])

@@ -24,6 +24,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import JsonValue
 
+from langgraft._core.untrusted import unreadable_as
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.result_text import trimmed
 from langgraft.memory.model import strip_block
@@ -216,6 +217,7 @@ class Reply:
     """Why it can be no action although it has the form; empty where it can."""
 
 
+@unreadable_as(lambda _: Reply(problem="it cannot be read"))
 def read_reply(text: str) -> Reply:
     """Read a reply, whatever it holds."""
     fields, problem = _fields(encodable(text))
