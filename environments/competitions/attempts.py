@@ -265,9 +265,11 @@ def _is_path(text: str, module: str) -> bool:
 
 
 def _in_lines(code: str, modules: Sequence[str]) -> Iterator[Leak]:
-    for number, line in enumerate(code.splitlines(), 1):
-        for module in modules:
-            if module in line or ("from " + module.replace(".", " import ", 1)) in line:
+    forms = [(module, "from " + module.replace(".", " import ", 1)) for module in modules]
+    forms = [(module, other) for module, other in forms if module in code or other in code]
+    for number, line in enumerate(code.splitlines() if forms else (), 1):
+        for module, other in forms:
+            if module in line or other in line:
                 yield Leak(number, module, line.strip()[:80])
 
 

@@ -301,7 +301,7 @@ def _derived_id(part: Part, values: Mapping[str, Any]) -> str:
 
 DOMAIN: Final = "agents_md"
 """The domain of what stands below no heading."""
-_HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*(?:[ \t]#+[ \t]*)?$")
+_HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*)$")
 _BULLET: Final = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+(.*)|)$")
 _FENCE: Final = re.compile(r"(`{3,}|~{3,})")
 _BETWEEN: Final = " > "
@@ -383,8 +383,8 @@ def _memories(lines: Sequence[str], lost: Counter[str]) -> Iterator[tuple[int, s
         elif heading := _HEADING.match(line):
             depth = len(heading[1])
             path = [(level, name) for level, name in path if level < depth]
-            if heading[2]:
-                path.append((depth, heading[2]))
+            if name := _without_closing(heading[2]):
+                path.append((depth, name))
             at += 1
         elif line.startswith("<!--"):
             lost["comments"] += 1
@@ -400,6 +400,13 @@ def _memories(lines: Sequence[str], lost: Counter[str]) -> Iterator[tuple[int, s
             if text.strip():
                 yield at + 1, domain, text
             at = end
+
+
+def _without_closing(heading: str) -> str:
+    """Return a heading without the `#` that may close it, after a blank."""
+    bare = heading.rstrip(" \t")
+    name = bare.rstrip("#")
+    return name.rstrip(" \t") if name.endswith((" ", "\t")) else bare
 
 
 def _item_end(lines: Sequence[str], at: int) -> int:

@@ -6,12 +6,14 @@ all shapes at two sizes in a process of its own, so that its memory can be told 
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
-from typing import Any, Final, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from langchain_core.messages import AIMessage
 
@@ -19,12 +21,14 @@ from langgraft._core.errors import LanggraftError
 from langgraft._core.texts import printable, without_secrets
 from langgraft._core.untrusted import load_json, load_yaml
 from langgraft.environments.competitions.attempts import find_leaks, reported_metric
-from langgraft.environments.competitions.preview import plain
+from langgraft.environments.competitions.preview import data_preview, plain
+from langgraft.environments.competitions.submissions import refuse_wide
 from langgraft.environments.problems import answers, code_grading
 from langgraft.environments.sandboxes.result_text import trimmed
 from langgraft.environments.sandboxes.sandbox import ExecutionResult
 from langgraft.environments.text_to_sql import SHOP, TextToSQL
 from langgraft.memory.bank_format import parse_json
+from langgraft.memory.bundle import read_bank_file
 from langgraft.memory.converters.forms import Markdown, load_document
 from langgraft.memory.model import MemoryItem, strip_block
 from langgraft.memory.providers.coding import tracebacks as errors
@@ -36,13 +40,13 @@ from langgraft.nodes import judging, replies, text_world
 from langgraft.nodes.chain import tools as chain_tools
 from langgraft.nodes.chain.stuck import same_text
 from langgraft.nodes.diagnose import Failure, diagnose_by_rules
-from langgraft.nodes.dialogue import read_response
+from langgraft.nodes.dialogue import Model, read_response, run_dialogue
 from langgraft.nodes.mlab import tools as mlab_tools
 from langgraft.nodes.program_text import quotable, read_program
 from langgraft.nodes.reflect import parse_lessons
 from langgraft.nodes.screening import Stance
 from langgraft.nodes.search import programs as search_programs
-from langgraft.nodes.structured import listed, read_reply, typed
+from langgraft.nodes.structured import asking, listed, read_reply, typed
 from langgraft.nodes.tracebacks import api_symbol, code_names, error_kind, mentioned_error
 from langgraft.nodes.workbench.performing import here_program, script_of
 
@@ -66,30 +70,45 @@ REPEATED: Final = (
 """What a text repeats."""
 BEGUN: Final = (
     *("<think>", "```python\n", "```", '{"a": "', "[{", "\\boxed{", "answer is", "Thought", "Action", "Action:", "#### "),
-    *("Error: ", "  File \"a", "No module named ", "# ", "- a", "1.", "a ^ ", "python", "python <<", "system", "killed"),
+    *("Error: ", "  File \"a", "No module named ", "# a", "- a", "1.", "a ^ ", "python", "python <<", "system", "killed"),
     *("Reflection", "Reflection:\nResearch Plan and Status:\nFact Check:\nThought:\nAction: Edit Script (AI)\nAction Input: "),
     *("![", "a@", "&#", "0x", "\\x1b[", "https://", "sk-", "accuracy: ", "not", "pin ", "x = ", "'", '"'),
 )  # fmt: skip
-FILLED: Final = ("a", "0", " ", "\n", "\t", "[", "(", "'", '"', "*", "#", "`", "-", "a ", "\\")
+FILLED: Final = ("a", "0", " ", "\n", "[", "'", '"', "*", "a ")
 """What a text consists of that begins otherwise, and never ends."""
 
 
-def shapes() -> dict[str, Callable[[int], str]]:
-    """Return texts by name, of a given length."""
+NESTED: Final = (("[", "]"), ("(", ")"), ("{", "}"), ("\\boxed{", "}"), ('{"a":', "}"), ("2^(", ")"))
+"""What opens and closes."""
+LONG: Final = (
+    *("a", "0", " ", "\n", "\r\n", "\t", "\x00", "1,", "$", "'", '"', "\\", "[", "(", "\u0301", "{},", '{"a":'),
+    *("\\boxed{", "The answer is ", "#### ", "```\n", "<think>", "Thought: a\nAction: b\n", "elif x:\n", "a: &a\n"),
+    *("https://a@", "api_key=", '  File "a", line 1, in a\n', "ValueError: a\n", "<recalled_memory>"),
+)  # fmt: skip
+"""Of `REPEATED`, what is tried in texts of a million characters."""
 
-    def made(begin: str, unit: str, end: str) -> Callable[[int], str]:
-        return lambda size: begin + unit * ((size - len(begin)) // len(unit)) + end
+Shapes: TypeAlias = Mapping[str, Callable[[int], str]]
+"""Texts by name, made to have so many characters."""
 
-    found = {f"{unit!r}": made("", unit, "") for unit in REPEATED}
-    found |= {f"{a!r} + {b!r}": made(a, b, "x1") for a in BEGUN for b in FILLED}
-    pairs = {"[": "]", "(": ")", "{": "}", "\\boxed{": "}", "\\left(": "\\right)", '{"a":': "}"}
-    found |= {
-        f"{a!r} … {b!r}": lambda size, a=a, b=b: (
-            a * (size // len(a + b)) + "1" + b * (size // len(a + b))
-        )
-        for a, b in pairs.items()
-    }
-    return found
+
+def repeated(units: Iterable[str] = REPEATED) -> Shapes:
+    """Return texts that say one thing again and again, and such as nest."""
+    found = {repr(unit): partial(_filled, "", unit, "") for unit in units}
+    return found | {f"{a!r} … {b!r}": partial(_nested, a, b) for a, b in NESTED}
+
+
+def begun() -> Shapes:
+    """Return texts that begin something and never end it."""
+    return {f"{a!r} + {b!r}": partial(_filled, a, b, "x1") for a in BEGUN for b in FILLED}
+
+
+def _filled(begin: str, unit: str, end: str, size: int) -> str:
+    return begin + unit * ((size - len(begin)) // len(unit)) + end
+
+
+def _nested(opening: str, closing: str, size: int) -> str:
+    times = size // len(opening + closing)
+    return opening * times + "1" + closing * times
 
 
 def _item(text: str) -> MemoryItem:
@@ -115,6 +134,33 @@ _FILE: Final = Path("a")
 _SHOP: Final = TextToSQL(SHOP)
 
 
+class _Filling(NamedTuple):
+    """A model that fills in a schema, and says nothing."""
+
+    arguments: dict[str, str]
+
+    def invoke(self, _: object) -> AIMessage:
+        return AIMessage("", tool_calls=[_CALL | {"args": self.arguments}])
+
+    ainvoke = invoke
+
+
+def _refusing(read: Callable[[Any], Any], data: Any) -> None:
+    """Read what is refused by a `ValueError`, which callers put into words."""
+    with suppress(ValueError):
+        read(data)
+
+
+def _of_file(name: str, text: str, read: Callable[[Path], Any]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, name)
+        path.write_bytes(text.encode())
+        read(path)
+
+
+_CALL: Final[Any] = {"name": "bash", "id": "1"}
+
+
 def _request(text: str, **arguments: Any) -> Any:
     message = AIMessage(text, **arguments)
     return chain_tools.requested_action(read_response(message), ["bash", "edit"])
@@ -136,13 +182,16 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "text world": text_world.parse_reply,
     "own turn": text_world.own_turn,
     "fields": mlab_tools.read_reply,
-    "tool call": lambda text: _request("a", tool_calls=[_call({"command": text, "at": text})]),
-    "spoiled call": lambda text: _request("a", invalid_tool_calls=[_call(text)]),
+    "tool call": lambda text: _request("a", tool_calls=[_CALL | {"args": {"command": text, "at": text}}]),
+    "spoiled call": lambda text: _request("a", invalid_tool_calls=[_CALL | {"args": text, "error": None}]),
     "lessons": lambda text: parse_lessons(text, 5),
     **{
         kind: lambda text, shown=shown: read_reply(text, shown.reader())
         for kind, shown in _SHOWN.items()
     },
+    "schema": lambda text: run_dialogue(
+        asking([], typed(dict[str, str])), cast("Model", _Filling({"a": text}))
+    ),
     "object": lambda text: read_reply(text, typed(dict[str, int])),
     "list": lambda text: read_reply(text, listed(dict[str, int])),
     "wording": Stance.of,
@@ -176,20 +225,22 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "words": tokenize,
     "secrets": without_secrets,
     "printable": printable,
-    "JSON": lambda text: load_json(text.encode()),
-    "JSON of a bank": lambda text: parse_json(text.encode()),
-    "YAML": load_yaml,
-    "document": lambda text: load_document(text.encode()),
+    "JSON": lambda text: _refusing(load_json, text.encode()),
+    "JSON of a bank": lambda text: _refusing(parse_json, text.encode()),
+    "YAML": lambda text: _refusing(load_yaml, text),
+    "document": lambda text: _refusing(load_document, text.encode()),
+    "bank": lambda text: _of_file("a.jsonl", text, read_bank_file),
+    "table": lambda text: refuse_wide(text.encode(), most=10, row=100),
+    "preview of a table": lambda text: _of_file("a.csv", text, lambda path: data_preview(path.parent)),
+    "preview of JSON": lambda text: _of_file("a.json", text, lambda path: data_preview(path.parent)),
+    "preview of lines": lambda text: _of_file("a.jsonl", text, lambda path: data_preview(path.parent)),
+    "preview of a text": lambda text: _of_file("a.txt", text, lambda path: data_preview(path.parent)),
     "Markdown": lambda text: Markdown().read(text.encode(), _FILE),
 }
 """By what they read."""
 
 
-def _call(arguments: Any) -> dict[str, Any]:
-    return {"name": "bash", "args": arguments, "id": "1", "error": None}
-
-
-LEAST_SECONDS: Final = 0.05
+LEAST_SECONDS: Final = 0.3
 """Of processor time; what takes less is cheap enough, and too little to be measured."""
 MOST_GROWTH: Final = 15
 """How much more ten times the text may cost."""
@@ -206,7 +257,7 @@ class Cost(NamedTuple):
     """The most seconds of processor time that a text took, and which."""
 
 
-def cost_of(reader: str, size: int, shapes: Mapping[str, Callable[[int], str]]) -> Cost:
+def cost_of(reader: str, size: int, shapes: Shapes) -> Cost:
     """Read all shapes of `size` and of ten times as many characters, in a process of its own."""
     context = get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
@@ -222,7 +273,7 @@ def cost_of(reader: str, size: int, shapes: Mapping[str, Callable[[int], str]]) 
     return found
 
 
-def _measured(reader: str, size: int, shapes: Mapping[str, Callable[[int], str]], out: Any) -> None:
+def _measured(reader: str, size: int, shapes: Shapes, out: Any) -> None:
     warnings.simplefilter("ignore")  # of escapes in programs, where tests turn warnings into errors
     before = getrusage(RUSAGE_SELF).ru_maxrss
     problems, worst = list[str](), (0.0, "")
