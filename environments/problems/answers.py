@@ -609,7 +609,9 @@ _NO_PROSE: Final = re.compile(_TEXT.pattern + r"|\\(?:begin|end)\s*\{\w+\}(?:\{[
 _AFTER: Final = 80
 """Characters that may follow a formula that is an answer: to the end of its sentence."""
 _SAID: Final = re.compile(r"(?:####|\banswer\s?(?:is|:|=)\s?:?[ *]*)[ \t]*([^\n]+)", re.IGNORECASE)
-_TOKEN: Final = re.compile(r"-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s*/\s*\d+)?|\\[a-z]+\{[^\s]{0,2000}\}")
+_TOKEN: Final = re.compile(
+    r"-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s*/\s*\d+)?|\\[a-z]+\{[^\s]{0,2000}\}"
+)
 
 
 @unreadable_as(lambda _: "")

@@ -15,9 +15,9 @@ from langgraft._core.errors import ActionFormatError
 from langgraft._core.untrusted import bounded, parse_program, unreadable_as
 from langgraft.environments.competitions.attempts import find_leaks
 from langgraft.environments.problems import AnswerGrader
-from langgraft.environments.problems.domain import AnswerDomain, Problem
 from langgraft.environments.problems.answers import final_answer
 from langgraft.environments.problems.code_grading import find_program
+from langgraft.environments.problems.domain import AnswerDomain, Problem
 from langgraft.nodes.program_text import read_program
 from tests.support.hostile_texts import LONG, MOST_MIB, READERS, begun, cost_of, repeated
 

@@ -33,8 +33,8 @@ from langgraft.memory.converters.forms import Markdown, load_document
 from langgraft.memory.model import MemoryItem, strip_block
 from langgraft.memory.providers.coding import tracebacks as errors
 from langgraft.memory.providers.coding.entries import fix_needs
-from langgraft.memory.recall import looks_like, without_markers
 from langgraft.memory.rankers.lexical import tokenize
+from langgraft.memory.recall import looks_like, without_markers
 from langgraft.memory.scanning import decoded, scan
 from langgraft.nodes import judging, replies, text_world
 from langgraft.nodes.chain import tools as chain_tools
@@ -70,7 +70,7 @@ REPEATED: Final = (
 """What a text repeats."""
 BEGUN: Final = (
     *("<think>", "```python\n", "```", '{"a": "', "[{", "\\boxed{", "answer is", "Thought", "Action", "Action:", "#### "),
-    *("Error: ", "  File \"a", "No module named ", "# a", "- a", "1.", "a ^ ", "python", "python <<", "system", "killed"),
+    *("Error: ", '  File "a', "No module named ", "# a", "- a", "1.", "a ^ ", "python", "python <<", "system", "killed"),
     *("Reflection", "Reflection:\nResearch Plan and Status:\nFact Check:\nThought:\nAction: Edit Script (AI)\nAction Input: "),
     *("![", "a@", "&#", "0x", "\\x1b[", "https://", "sk-", "accuracy: ", "not", "pin ", "x = ", "'", '"'),
 )  # fmt: skip
@@ -78,7 +78,14 @@ FILLED: Final = ("a", "0", " ", "\n", "[", "'", '"', "*", "a ")
 """What a text consists of that begins otherwise, and never ends."""
 
 
-NESTED: Final = (("[", "]"), ("(", ")"), ("{", "}"), ("\\boxed{", "}"), ('{"a":', "}"), ("2^(", ")"))
+NESTED: Final = (
+    ("[", "]"),
+    ("(", ")"),
+    ("{", "}"),
+    ("\\boxed{", "}"),
+    ('{"a":', "}"),
+    ("2^(", ")"),
+)
 """What opens and closes."""
 LONG: Final = (
     *("a", "0", " ", "\n", "\r\n", "\t", "\x00", "1,", "$", "'", '"', "\\", "[", "(", "\u0301", "{},", '{"a":'),
@@ -182,8 +189,12 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "text world": text_world.parse_reply,
     "own turn": text_world.own_turn,
     "fields": mlab_tools.read_reply,
-    "tool call": lambda text: _request("a", tool_calls=[_CALL | {"args": {"command": text, "at": text}}]),
-    "spoiled call": lambda text: _request("a", invalid_tool_calls=[_CALL | {"args": text, "error": None}]),
+    "tool call": lambda text: _request(
+        "a", tool_calls=[_CALL | {"args": {"command": text, "at": text}}]
+    ),
+    "spoiled call": lambda text: _request(
+        "a", invalid_tool_calls=[_CALL | {"args": text, "error": None}]
+    ),
     "lessons": lambda text: parse_lessons(text, 5),
     **{
         kind: lambda text, shown=shown: read_reply(text, shown.reader())
@@ -196,7 +207,7 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "list": lambda text: read_reply(text, listed(dict[str, int])),
     "wording": Stance.of,
     "sentences": replies.first_sentences,
-    "query": lambda text: _SHOP.query(text),
+    "query": _SHOP.query,
     # What tools and programs say.
     "failure": lambda text: diagnose_by_rules(Failure(text, text, text)),
     "review": lambda text: diagnose_by_rules(Failure(analysis=text)),
@@ -213,7 +224,7 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "script": script_of,
     "program on a line": here_program,
     "preview": plain,
-    "trimmed": lambda text: trimmed(text),
+    "trimmed": trimmed,
     "returned": lambda text: code_grading.same_value(text.encode(), [1]),
     "printed": lambda text: code_grading.same_output(text.encode(), text + "1"),
     # What memory holds and files bring.
@@ -231,10 +242,18 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "document": lambda text: _refusing(load_document, text.encode()),
     "bank": lambda text: _of_file("a.jsonl", text, read_bank_file),
     "table": lambda text: refuse_wide(text.encode(), most=10, row=100),
-    "preview of a table": lambda text: _of_file("a.csv", text, lambda path: data_preview(path.parent)),
-    "preview of JSON": lambda text: _of_file("a.json", text, lambda path: data_preview(path.parent)),
-    "preview of lines": lambda text: _of_file("a.jsonl", text, lambda path: data_preview(path.parent)),
-    "preview of a text": lambda text: _of_file("a.txt", text, lambda path: data_preview(path.parent)),
+    "preview of a table": lambda text: _of_file(
+        "a.csv", text, lambda path: data_preview(path.parent)
+    ),
+    "preview of JSON": lambda text: _of_file(
+        "a.json", text, lambda path: data_preview(path.parent)
+    ),
+    "preview of lines": lambda text: _of_file(
+        "a.jsonl", text, lambda path: data_preview(path.parent)
+    ),
+    "preview of a text": lambda text: _of_file(
+        "a.txt", text, lambda path: data_preview(path.parent)
+    ),
     "Markdown": lambda text: Markdown().read(text.encode(), _FILE),
 }
 """By what they read."""
@@ -285,7 +304,9 @@ def _measured(reader: str, size: int, shapes: Shapes, out: Any) -> None:
             continue
         worst = max(worst, (took, name))
         if took > LEAST_SECONDS and growth > MOST_GROWTH:
-            problems.append(f"{name}: {took:.2f} s, {growth:.0f} times as much for 10 times the text")
+            problems.append(
+                f"{name}: {took:.2f} s, {growth:.0f} times as much for 10 times the text"
+            )
     mib = (getrusage(RUSAGE_SELF).ru_maxrss - before) / 1024
     out.send(Cost(problems, mib, worst))
 
