@@ -4,14 +4,16 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from types import CodeType, FrameType
 from typing import Any
 
 import pytest
+from hostile_texts import LONG, MOST_MIB, READERS, begun, cost_of, repeated
 
 from langgraft import environments, nodes
 from langgraft._core import untrusted
-from langgraft._core.errors import ActionFormatError
+from langgraft._core.errors import ActionFormatError, LanggraftError
 from langgraft._core.untrusted import bounded, parse_program, unreadable_as
 from langgraft.environments.competitions.attempts import find_leaks
 from langgraft.environments.problems import AnswerGrader
@@ -19,7 +21,6 @@ from langgraft.environments.problems.answers import final_answer
 from langgraft.environments.problems.code_grading import find_program
 from langgraft.environments.problems.domain import AnswerDomain, Problem
 from langgraft.nodes.program_text import read_program
-from tests.support.hostile_texts import LONG, MOST_MIB, READERS, begun, cost_of, repeated
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -68,7 +69,7 @@ def test_reader_when_it_is_guarded_then_is_among_those_tried() -> None:
     sys.setprofile(note)
     try:
         for read in READERS.values():
-            with untrusted.suppress(untrusted.LanggraftError):
+            with suppress(LanggraftError):
                 read("a")
     finally:
         sys.setprofile(before)

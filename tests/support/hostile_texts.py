@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -141,7 +142,12 @@ _FILE: Final = Path("a")
 _SHOP: Final = TextToSQL(SHOP)
 
 
-class _Filling(NamedTuple):
+def _judged(shown: judging.Shown, text: str) -> Any:
+    return read_reply(text, shown.reader())
+
+
+@dataclass
+class _Filling:
     """A model that fills in a schema, and says nothing."""
 
     arguments: dict[str, str]
@@ -149,7 +155,8 @@ class _Filling(NamedTuple):
     def invoke(self, _: object) -> AIMessage:
         return AIMessage("", tool_calls=[_CALL | {"args": self.arguments}])
 
-    ainvoke = invoke
+    async def ainvoke(self, messages: object) -> AIMessage:
+        return self.invoke(messages)
 
 
 def _refusing(read: Callable[[Any], Any], data: Any) -> None:
@@ -196,10 +203,7 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
         "a", invalid_tool_calls=[_CALL | {"args": text, "error": None}]
     ),
     "lessons": lambda text: parse_lessons(text, 5),
-    **{
-        kind: lambda text, shown=shown: read_reply(text, shown.reader())
-        for kind, shown in _SHOWN.items()
-    },
+    **{kind: partial(_judged, shown) for kind, shown in _SHOWN.items()},
     "schema": lambda text: run_dialogue(
         asking([], typed(dict[str, str])), cast("Model", _Filling({"a": text}))
     ),

@@ -252,7 +252,7 @@ READERS: Final[list[Callable[..., Any]]] = []
 """Every reader under `unreadable_as`; a test feeds all of them hostile text."""
 
 
-def unreadable_as(otherwise: Callable[P, T]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def unreadable_as(otherwise: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Guard a reader of model text: what it cannot follow is unreadable, and never ends a run.
 
     Our own exceptions pass: they say what is wrong with the text. So do `MemoryError` and what
@@ -270,7 +270,8 @@ def unreadable_as(otherwise: Callable[P, T]) -> Callable[[Callable[P, T]], Calla
             except LanggraftError:
                 raise
             except _UNREADABLE:
-                return otherwise(*args, **kwargs)
+                unreadable: T = otherwise(*args, **kwargs)
+                return unreadable
 
         READERS.append(guarded)
         return guarded
