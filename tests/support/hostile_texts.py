@@ -4,6 +4,7 @@ A reader is any function that is given what a model, a tool or a foreign file sa
 all shapes at two sizes in a process of its own, so that its memory can be told from others'.
 """
 
+import signal
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -298,13 +299,17 @@ def cost_of(reader: str, size: int, shapes: Shapes) -> Cost:
 
 def _measured(reader: str, size: int, shapes: Shapes, out: Any) -> None:
     warnings.simplefilter("ignore")  # of escapes in programs, where tests turn warnings into errors
+    signal.signal(signal.SIGVTALRM, _give_up)
     before = getrusage(RUSAGE_SELF).ru_maxrss
     problems, worst = list[str](), (0.0, "")
     for name, made in shapes.items():
         try:
             took, growth = _growth(READERS[reader], made, size)
         except Exception as error:  # noqa: BLE001  (any but our own is a fault)
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             problems.append(f"{name}: {type(error).__name__}: {error!s:.80}")
+            if isinstance(error, TimeoutError):
+                break
             continue
         worst = max(worst, (took, name))
         if took > LEAST_SECONDS and growth > MOST_GROWTH:
@@ -333,10 +338,19 @@ def _growth(
 
 _NO_DOUBT: Final = 5.0
 """Seconds from which on nothing is measured again."""
+_ENDLESS: Final = 30.0
+"""Seconds of processor time after which a reader is stopped, so that a fault does not hang the tests."""
 
 
 def _seconds(read: Callable[[str], Any], text: str) -> float:
     begun = time.process_time()
+    signal.setitimer(signal.ITIMER_VIRTUAL, _ENDLESS)
     with suppress(LanggraftError):
         read(text)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     return time.process_time() - begun
+
+
+def _give_up(*_: object) -> None:
+    msg = f"reading took more than {_ENDLESS:g} s of processor time"
+    raise TimeoutError(msg)
