@@ -301,6 +301,8 @@ def _derived_id(part: Part, values: Mapping[str, Any]) -> str:
 
 DOMAIN: Final = "agents_md"
 """The domain of what stands below no heading."""
+MOST_MEMORIES: Final = 50_000
+"""Of a Markdown file: an item takes some thousand times the memory of the sign that makes one."""
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*)$")
 _BULLET: Final = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+(.*)|)$")
 _FENCE: Final = re.compile(r"(`{3,}|~{3,})")
@@ -316,7 +318,8 @@ class Markdown:
         """Make items of a file's bytes, in its order; front matter and comments are not kept.
 
         Raises:
-            BankFormatError: It is not UTF-8, or a text is none that an item can have.
+            BankFormatError: It is not UTF-8, a text is none that an item can have, or there are
+                more than `MOST_MEMORIES`.
         """
         lost: Counter[str] = Counter()
         try:
@@ -326,6 +329,9 @@ class Markdown:
             raise BankFormatError(msg, path=path) from error
         items: list[MemoryItem] = []
         for row, domain, memory in _memories(_without_front_matter(text, lost), lost):
+            if len(items) == MOST_MEMORIES:
+                msg = f"holds more than {MOST_MEMORIES:,} memories: split it into several files"
+                raise BankFormatError(msg, path=path, row=row)
             try:
                 items.append(_item(memory, domain, len(items)))
             except InputError as error:
