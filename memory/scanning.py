@@ -125,6 +125,7 @@ def _excerpt(text: str) -> str:
 def _found(text: str) -> Iterator[tuple[Kind, int]]:
     if len(text) > LONGEST:
         yield "oversized", 0
+        text = text[:LONGEST]  # it is withheld for its length, whatever else it holds
     if (hidden := _hidden(text)) is not None:
         yield "hidden", hidden
     marker = _ROLE.search(text)
@@ -236,13 +237,14 @@ def _readable(data: bytes) -> str | None:
 # Addresses and roles ---------------------------------------------------------------------
 
 _ADDRESS: Final = re.compile(
-    r"\b(?:https?|ftp|wss?|file|data|javascript)\s*:(?://)?\S|\bwww\.\w|\b[\w.+-]+@[\w-]+\.\w|"
-    r"!\[[^\]]*\]\(|\bhxxps?\b|\[\.\]|\(dot\)",
+    r"\b(?:https?|ftp|wss?|file|data|javascript)\s*:(?://)?\S|\bwww\.\w"
+    r"|(?<![\w.+-])[\w.+-]++@[\w-]++\.\w|!\[[^\]]{0,500}\]\(|\bhxxps?\b|\[\.\]|\(dot\)",
     re.IGNORECASE,
 )
 _ROLE: Final = re.compile(
     r"<\|?/?(?:im_start|im_end|system|assistant|user|inst|sys|s)\b|\[/?INST\]|<<SYS>>|"
-    r"^\s*#*\s*(?:system|assistant|developer|human|user)\s*(?:prompt|message|note)?\s*[:>]|```system",
+    r"^[^\S\n]*+#*+[^\S\n]*+(?:system|assistant|developer|human|user)\s*+(?:(?:prompt|message|note)\s*+)?[:>]"
+    r"|```system",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -310,7 +312,7 @@ _DEEDS: Final = [
     "must",
 ]
 _ADDRESSED: Final = re.compile(
-    rf"(?:^|[.!?;:\n\"'(>*-]\s*|\b(?:please|you|must|should|shall|then|now|always|never|and|to|will"
+    rf"(?:^|[.!?;:\"'(>*-]\s*+|\n[^\S\n]*+|\b(?:please|you|must|should|shall|then|now|always|never|and|to|will"
     rf"|first|next|instead|only|simply|just)\s+)(?:{'|'.join(_DEEDS)})\b",
     re.IGNORECASE,
 )

@@ -21,6 +21,7 @@ from pydantic import BaseModel, BeforeValidator
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.texts import Prompt
+from langgraft._core.untrusted import bounded, unreadable_as
 from langgraft.memory.model import ErrorKind, ErrorRecord, strip_block
 from langgraft.memory.providers.coding.entries import fix_needs
 from langgraft.nodes.dialogue import (
@@ -55,6 +56,8 @@ CODE_SHOWN: Final = 20_000
 """Most characters of a program that a model is shown."""
 LONGEST_SUMMARY: Final = 300
 """Most characters of an error that no exception tells: a sentence or two."""
+LONGEST_TALE: Final = 64_000
+"""Most characters of output, and of a review, that are read: head and tail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +230,7 @@ def _top(module: str) -> str:
 # By rules ----------------------------------------------------------------------------------
 
 
+@unreadable_as(lambda _: None)
 def diagnose_by_rules(failure: Failure) -> ErrorRecord | None:
     """Diagnose a failure without a model; always the same for the same failure.
 
@@ -249,7 +253,7 @@ def diagnose_by_rules(failure: Failure) -> ErrorRecord | None:
 
 
 def _clean(text: str) -> str:
-    return strip_block(encodable(text)).strip()
+    return strip_block(encodable(bounded(text, LONGEST_TALE))).strip()
 
 
 def _raised(failure: Failure) -> Raised | None:

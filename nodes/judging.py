@@ -24,8 +24,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON
+from langgraft._core.untrusted import unreadable_as
 from langgraft.memory.model import By
-from langgraft.nodes.structured import Read, Reader, listed, typed
+from langgraft.nodes.structured import MOST_ENTRIES, Read, Reader, listed, typed
 
 _SPACE = re.compile(r"\s+")
 
@@ -483,7 +484,7 @@ class Relations(Shown):
 class Merger(BaseModel):
     """Facts that could be one."""
 
-    ids: list[str]
+    ids: list[str] = Field(max_length=MOST_ENTRIES)
     value: str
 
 
@@ -543,7 +544,7 @@ class Merging(Shown):
 
 
 _BOXED = re.compile(r"\\boxed\s*\{")
-_STATED = re.compile(r"\banswer\s*(?:is|:|=)\s*:?[ \t]*(\S[^\n]*)", re.IGNORECASE)
+_STATED = re.compile(r"\banswer\s*(?:is|:|=)\s*+:?[ \t]*+(\S[^\n]*)", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.;!?](?:\s|$)")
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,40}(?:,\d{3})*(?:\.\d{1,40})?(?:/\d{1,40})?(?![\w])")
 _THEN_WORDS = re.compile(rf"[$*`]*({_NUMBER.pattern})[$*`]*,?\s+[^\W\d_]{{2,}}")
@@ -551,6 +552,7 @@ _THEN_WORDS = re.compile(rf"[$*`]*({_NUMBER.pattern})[$*`]*,?\s+[^\W\d_]{{2,}}")
 _BARE = str.maketrans("", "", "$* \t`\"'")
 
 
+@unreadable_as(lambda _: "")
 def final_answer(text: str) -> str:
     r"""Return the last answer that a text states, in a form that can be compared, or nothing.
 

@@ -25,7 +25,7 @@ from typing import Final
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langgraft._core.texts import Prompt
-from langgraft._core.untrusted import parse_program
+from langgraft._core.untrusted import parse_program, unreadable_as
 from langgraft.environments.sandboxes.result_text import span
 from langgraft.environments.sandboxes.sandbox import ExecutionResult
 from langgraft.memory.model import strip_block
@@ -41,7 +41,7 @@ LONGEST_PLAN: Final = 4_000
 """Most characters kept of a plan that was to be a few sentences."""
 
 _PYTHON: Final = frozenset({"python", "py", "python3", "py3", "ipython"})
-_FENCE: Final = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+_FENCE: Final = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*+(?P<info>[^`\n]*)$")
 _FENCED: Final = re.compile(r"^(?=[ \t]*(?:```|~~~))", re.MULTILINE)
 
 
@@ -66,6 +66,7 @@ class ProgramText:
     """What is wrong with the reply; empty where it can be used as it is."""
 
 
+@unreadable_as(lambda _: ProgramText("", "", "it cannot be read"))
 def read_program(reply: str) -> ProgramText:
     """Read a plan and a program from a reply, whatever else it holds.
 
@@ -202,8 +203,6 @@ def _why_not(code: str) -> str:
     except SyntaxError as error:
         where = f" (line {error.lineno})" if error.lineno else ""
         return f"its program does not compile: {error.msg}{where}"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return f"its program does not compile: {str(error) or type(error).__name__}"
     return ""
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, BaseMessage, merge_message_runs
 from langchain_core.utils.json import parse_json_markdown
 
+from langgraft._core.untrusted import bounded, unreadable_as
 from langgraft.memory.model import BLOCK_END, BLOCK_START, strip_block
 
 FIX_SENTENCES: Final = 2
@@ -30,10 +31,12 @@ _REASONING: Final = re.compile(
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[^\s\d])|\n\s*\n")
 
 
+@unreadable_as(lambda _: "")
 def reply_text(message: BaseMessage) -> str:
-    """Return the text of a message; of a model's reply, without its reasoning."""
-    text = encodable(str(message.text))
-    return _without_reasoning(text) if isinstance(message, AIMessage) else text
+    """Return the text of a message; of a model's reply, without its reasoning and within bounds."""
+    if not isinstance(message, AIMessage):
+        return encodable(str(message.text))
+    return bounded(_without_reasoning(encodable(str(message.text))))
 
 
 def _without_reasoning(text: str) -> str:

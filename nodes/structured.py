@@ -15,6 +15,7 @@ cannot be reached has not given a bad answer.
 
 import json
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from langgraft._core.arguments import checked
 from langgraft._core.errors import InputError
+from langgraft._core.untrusted import bounded, unreadable_as
 from langgraft.nodes.dialogue import CUT_SHORT, NO_MODEL, Dialogue, Model, Request, Response
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import cleaned, encodable, entries_of_cut_list, in_turns, json_values
@@ -39,6 +41,8 @@ MOST_PROBLEMS = 5
 """Most problems of one reply that are listed; one that is all wrong needs no longer list."""
 PROBLEM_LENGTH = 300
 """Most characters of one problem."""
+MOST_ENTRIES = 1000
+"""Most values of a reply, and entries of a list, that are read."""
 REPLY_SHOWN = 20_000
 """Most characters of a bad reply that are sent back with the request to correct it: its first."""
 
@@ -110,12 +114,13 @@ def asking(
     return replace(first if worse else second, calls=2)
 
 
+@unreadable_as(lambda _: "")
 def _said(reply: Response) -> str:
     """Return the text of a reply; of one that fills in a schema instead, what it filled in."""
     calls = getattr(reply.message, "tool_calls", None)
     if reply.text.strip() or not calls:
         return reply.text
-    return json.dumps(calls[0]["args"], ensure_ascii=False)
+    return bounded(json.dumps(calls[0]["args"], ensure_ascii=False))
 
 
 @checked
@@ -201,7 +206,9 @@ def listed(
             raise ValueError(msg)  # noqa: TRY004  (one kind of error for every bad reply)
         kept: list[T] = []
         problems: list[str] = []
-        for number, entry in enumerate(value, start=1):
+        if len(value) > MOST_ENTRIES:
+            problems.append(f"only the first {MOST_ENTRIES:,} entries are read")
+        for number, entry in enumerate(value[:MOST_ENTRIES], start=1):
             try:
                 made = _validated(adapter, entry)
                 problem = "" if objection is None else objection(made, kept)
@@ -221,6 +228,7 @@ def listed(
 _NAMES = {dict: "an object", str: "a text", type(None): "null"}
 
 
+@unreadable_as(lambda *_: Answer(None, ("the reply cannot be read",), 1))
 def read_reply(text: str, read: Reader[T]) -> Answer[T]:
     """Read a value from a model's reply, whatever else the reply holds.
 
@@ -232,7 +240,7 @@ def read_reply(text: str, read: Reader[T]) -> Answer[T]:
     found: Read[T] | None = None
     problems = ["the reply holds no complete JSON value"]
     try:
-        values = list(json_values(text))
+        values = list(deque(json_values(text), MOST_ENTRIES))
         if len(values) > 1 and all(isinstance(value, dict) for value in values):
             values.append(values[:])
         for value in values:

@@ -22,6 +22,7 @@ from langgraft._core.effects import Call, Program
 from langgraft._core.errors import ActionFormatError, InputError, SettingsError
 from langgraft._core.forks import renewed
 from langgraft._core.texts import Prompt
+from langgraft._core.untrusted import unreadable_as
 from langgraft.environments.text import (
     Reset,
     TextEnvironment,
@@ -334,6 +335,7 @@ class Reply:
     action: str
 
 
+@unreadable_as(lambda text: text)
 def own_turn(text: str) -> str:
     """Return the part of a reply that is the model's turn, word for word.
 
@@ -350,6 +352,12 @@ def own_turn(text: str) -> str:
     return turn[: made_up.start()].rstrip() if made_up else turn
 
 
+def _no_action(_: str) -> Reply:
+    msg = "The reply cannot be read."
+    raise ActionFormatError(msg)
+
+
+@unreadable_as(_no_action)
 def parse_reply(text: str) -> Reply:
     """Read `Thought: … Action: …`.
 

@@ -9,7 +9,7 @@ import ast
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
@@ -57,7 +57,7 @@ class CodeNames:
         """Return the packages that a line of the program names."""
         try:
             tree = parse_program(line.strip().rstrip(":"))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except SyntaxError:
             return frozenset()
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         found = {self.modules[name] for name in names if name in self.modules}
@@ -75,7 +75,7 @@ def code_names(code: str) -> CodeNames:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes and comparisons in code that is not ours
             tree = parse_program(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return CodeNames()
     modules, symbols = _imports(tree)
     own = {
@@ -83,12 +83,12 @@ def code_names(code: str) -> CodeNames:
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     }
-    known = modules | _made(tree, modules)
+    package_at = _rooted(modules | _made(tree, modules))
     arguments: dict[str, set[tuple[str, str]]] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and (package := _package(node, known)):
+        if isinstance(node, ast.Attribute) and (package := package_at(node)):
             symbols.setdefault(node.attr, set()).add(package)
-        elif isinstance(node, ast.Call) and (package := _package(node.func, known)):
+        elif isinstance(node, ast.Call) and (package := package_at(node.func)):
             for keyword in node.keywords:
                 if keyword.arg:
                     called = (_last_name(node.func), package)
@@ -116,11 +116,12 @@ def _made(tree: ast.AST, modules: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that hold what one package's callables gave: `model` in
     `model = lgb.LGBMClassifier()`.
     """  # noqa: D205
+    package_at = _rooted(modules)
     held: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             value = node.value
-            called = isinstance(value, ast.Call) and _package(value.func, modules)
+            called = isinstance(value, ast.Call) and package_at(value.func)
             for target in node.targets:
                 for name in _names(target):
                     held.setdefault(name, set()).add(called or "")
@@ -136,11 +137,20 @@ def _names(target: ast.AST) -> Iterator[str]:
         yield target.id
 
 
-def _package(node: ast.AST, modules: Mapping[str, str]) -> str | None:
-    """Return the package at the root of `a.b.c` or `a.b(…).c`."""
-    while isinstance(node, ast.Attribute | ast.Call):
-        node = node.value if isinstance(node, ast.Attribute) else node.func
-    return modules.get(node.id) if isinstance(node, ast.Name) else None
+def _rooted(modules: Mapping[str, str]) -> Callable[[ast.AST], str | None]:
+    """Make what returns the package at the root of `a.b.c` or `a.b(…).c`; each node is passed once."""
+    known: dict[ast.AST, str | None] = {}
+
+    def package_at(node: ast.AST) -> str | None:
+        passed: list[ast.AST] = []
+        while isinstance(node, ast.Attribute | ast.Call) and node not in known:
+            passed.append(node)
+            node = node.value if isinstance(node, ast.Attribute) else node.func
+        found = known.get(node) or (modules.get(node.id) if isinstance(node, ast.Name) else None)
+        known.update(dict.fromkeys(passed, found))
+        return found
+
+    return package_at
 
 
 def _last_name(node: ast.AST) -> str:
@@ -229,7 +239,7 @@ _RESOURCE = re.compile(
     r"|\b(?:has|have|was|were|is|run|process|it|execution|training)?\s*timed[ -]out\b"
     r"|\b(?:exceed\w*|hit|reach\w*|over)\s+(?:the\s+|its\s+)?(?:\w+\s+){0,2}?(?:time|memory)[ -]?limit\b"
     r"|\btime[ -]?limit\s+(?:was\s+)?(?:exceeded|reached|hit)\b|\btimeout\s+(?:error|expired|reached)\b"
-    r"|\b(?:was|been|got|process)\s+(?:\w+\s+)?killed\b|^\s*killed\s*$|\bSIGKILL\b|\boom[- ]?kill",
+    r"|\b(?:was|been|got|process)\s+(?:\w+\s+)?killed\b|^[^\S\n]*+killed[^\S\n]*+$|\bSIGKILL\b|\boom[- ]?kill",
     re.IGNORECASE | re.MULTILINE,
 )
 _ENVIRONMENTS: Final = frozenset(

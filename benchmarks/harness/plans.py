@@ -375,7 +375,7 @@ def _ours(imports: Iterable[tuple[str, str | None]], ours: str) -> Iterator[str]
 def _named_imports(text: bytes) -> tuple[tuple[str, str | None], ...]:
     """Return what a file imports: modules, and names with the modules they are imported from."""
     found: list[tuple[str, str | None]] = []
-    for each in _statements(parse_program(text).body):
+    for each in _statements(parse_program(text, most=len(text)).body):
         if isinstance(each, ast.Import):
             found += ((name.name, None) for name in each.names)
         elif isinstance(each, ast.ImportFrom):
@@ -397,7 +397,7 @@ def _home(module: str, name: str) -> str:
 @cache
 def _lazy_exports(text: bytes) -> dict[str, str]:
     """Return the module of each name that a package exports lazily, as type checkers are told it."""
-    blocks = filter(_is_for_types, parse_program(text).body)
+    blocks = filter(_is_for_types, parse_program(text, most=len(text)).body)
     imports = (each for block in blocks for each in ast.walk(block))
     return {
         name.name: str(each.module)

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Final
 
 from langgraft._core.errors import InputError
-from langgraft._core.untrusted import parse_program
+from langgraft._core.untrusted import parse_program, unreadable_as
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import check_submission, sample_file
 from langgraft.environments.sandboxes import result_text
@@ -103,6 +103,7 @@ _ALIASES: Final = {
 """How programs call what a grader calls otherwise, by what its name contains."""
 
 
+@unreadable_as(lambda *_: Reported(None, "its output cannot be read", ""))
 def reported_metric(result: ExecutionResult, metric: str) -> Reported:
     """Return the validation metric that a program reports.
 
@@ -184,6 +185,7 @@ class Leak:
     """What was found: the name imported, or the text that names it."""
 
 
+@unreadable_as(lambda *_: ())
 def find_leaks(code: str, modules: Sequence[str]) -> tuple[Leak, ...]:
     """Return where a program's text names modules that carry source data.
 
@@ -198,7 +200,7 @@ def find_leaks(code: str, modules: Sequence[str]) -> tuple[Leak, ...]:
     """
     try:
         tree = parse_program(code)
-    except (SyntaxError, ValueError, RecursionError):
+    except SyntaxError:
         return tuple(_in_lines(code, modules))
     nodes = list(ast.walk(tree))
     # `a.b` within `a.b.c` is no name of its own.
@@ -263,9 +265,11 @@ def _is_path(text: str, module: str) -> bool:
 
 
 def _in_lines(code: str, modules: Sequence[str]) -> Iterator[Leak]:
-    for number, line in enumerate(code.splitlines(), 1):
-        for module in modules:
-            if module in line or ("from " + module.replace(".", " import ", 1)) in line:
+    forms = [(module, "from " + module.replace(".", " import ", 1)) for module in modules]
+    forms = [(module, other) for module, other in forms if module in code or other in code]
+    for number, line in enumerate(code.splitlines() if forms else (), 1):
+        for module, other in forms:
+            if module in line or other in line:
                 yield Leak(number, module, line.strip()[:80])
 
 

@@ -326,7 +326,7 @@ def _names(file: Path) -> set[str]:
     """Return the names that a file's top level binds, without running it."""
     try:
         tree = parse_program(read_text(file), str(file))
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except (SyntaxError, ValueError) as error:
         raise CompetitionError(f"is not Python: {error}", path=file) from error
     names: set[str] = set()
     for node in tree.body:

@@ -274,7 +274,7 @@ _COMMON: Final = 4
 _LONGEST_VALUE: Final = 30
 _MISSING: Final = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
-_NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf")
+_NUMBER: Final = re.compile(r"[+-]?([0-9]++\.?[0-9]*+|\.[0-9]++)([eE][+-]?[0-9]+)?|[+-]?inf")
 _SEPARATORS: Final = ",\t;|"
 
 _LINES: Final = 200

@@ -13,6 +13,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from langgraft._core.untrusted import unreadable_as
+
 LONGEST: Final = 2_000
 """Characters of an answer that are read; what is longer is no answer."""
 
@@ -87,6 +89,7 @@ _LARGE: Final = re.compile(
 )
 _CASES: Final = re.compile(r"\\begin\{cases\}([^&]*)\\end\{cases\}")
 _CHOSEN: Final = re.compile(r"\\text(?:bf|rm)?\s*\{\s*(\([A-Z]\))\s*\}\s*(\S.*)")
+_IN_PARENTHESES: Final = re.compile(r"(?:\^|\\sqrt(?:\s*\[[^\[\]]*\])?)\s*\(")
 _SQUARE_ROOT: Final = re.compile(r"√\s*(\d+|\([^()]*\))|(?<![\\a-z])sqrt\(([^()]*)\)")
 
 _UNITS: Final = {
@@ -282,6 +285,7 @@ def _plain(text: str) -> str:
     for symbol, latex in _SYMBOLS.items():
         text = text.replace(symbol, latex)
     text = _SQUARE_ROOT.sub(lambda found: rf"\sqrt{{{(found[1] or found[2]).strip('()')}}}", text)
+    text = re.sub(r"(?<![\\a-z])sqrt\s*(?=\()", r"\\sqrt", text)
     text = re.sub(r"(?<!\\)\\[()\[\]](?![a-zA-Z])", " ", re.sub(r"(?<!\\)\$", " ", text))
     text = re.sub(r"(?<=[\w)}])\*\*(?=[\w({-])", "^", text)
     text = re.sub(r"\*\*|__", " ", text)
@@ -313,7 +317,22 @@ def _plain(text: str) -> str:
     )
     text = _REPEATING.sub(_repeating, text)
     text = _SCIENTIFIC.sub(r"\1\\cdot 10^{\2}", text)
-    return re.sub(r"\s+", " ", text).strip().rstrip(".,;").strip()
+    return re.sub(r"\s+", " ", _braced(text)).strip().rstrip(".,;").strip()
+
+
+def _braced(text: str) -> str:
+    """Write powers and roots that stand in parentheses in braces, also within each other.
+
+    The parser of LaTeX ends them at the first `)`: to it `2^(2^(2^2))` begins with `2^{2^(2^2}`.
+    """
+    begins = {found.end() - 1 for found in _IN_PARENTHESES.finditer(text)}
+    signs, opened = list(text), list[int]()
+    for at, sign in enumerate(text):
+        if sign == "(":
+            opened.append(at)
+        elif sign == ")" and opened and (start := opened.pop()) in begins:
+            signs[start], signs[at] = "{", "}"
+    return "".join(signs)
 
 
 def _subscript(found: re.Match[str]) -> str:
@@ -574,6 +593,7 @@ def _as_sum(found: re.Match[str]) -> str:
 
 
 _BOX: Final = re.compile(r"\\(?:boxed|fbox)\s*(?:\{|(?=[^\s{]))")
+_BOX_OR_BRACE: Final = re.compile(_BOX.pattern + "|[{}]")
 _END: Final = 20_000
 """Characters at the end of a reply that are looked at."""
 _APART: Final = 60
@@ -581,14 +601,20 @@ _APART: Final = 60
 _BETWEEN: Final = re.compile(
     r"(?:[\s$,;.]|\\q?quad|\\[()\[\]])*(?:and|or|\\text\{\s*(?:and|or)\s*\})?(?:[\s$,;]|\\q?quad|\\[()\[\]]|\w+ =)*"
 )
-_FORMULA: Final = re.compile(r"\$\$(.+?)\$\$|\$([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+_FORMULA: Final = re.compile(
+    r"\$\$(.{1,2000}?)\$\$|\$([^$]+)\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]", re.DOTALL
+)
+"""At most `LONGEST` characters: looking for ends that are not there would take quadratic time."""
 _NO_PROSE: Final = re.compile(_TEXT.pattern + r"|\\(?:begin|end)\s*\{\w+\}(?:\{[clr|\s]*\})?")
 _AFTER: Final = 80
 """Characters that may follow a formula that is an answer: to the end of its sentence."""
 _SAID: Final = re.compile(r"(?:####|\banswer\s?(?:is|:|=)\s?:?[ *]*)[ \t]*([^\n]+)", re.IGNORECASE)
-_TOKEN: Final = re.compile(r"-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s*/\s*\d+)?|\\[a-z]+\{[^\s]*\}")
+_TOKEN: Final = re.compile(
+    r"-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s*/\s*\d+)?|\\[a-z]+\{[^\s]{0,2000}\}"
+)
 
 
+@unreadable_as(lambda _: "")
 def final_answer(reply: str) -> str:
     r"""Return what a reply gives as its answer, empty where there is none.
 
@@ -625,8 +651,8 @@ def final_answer(reply: str) -> str:
 def _stated(said: str) -> str:
     """Return the answer at the beginning of what is said: its formula, or else its first sentence."""
     said = said.strip()
-    if again := _SAID.search(said):
-        return _stated(again[1])
+    while again := _SAID.search(said):
+        said = again[1].strip()
     if formula := _FORMULA.match(said):
         return _inside(formula)
     sentence = re.split(r"\.(?:\s|$)", said, maxsplit=1)[0].strip()
@@ -663,6 +689,7 @@ def _value(formula: str) -> str:
     return formula if names and len(parts) == 2 else parts[-1].strip()  # noqa: PLR2004  (sides)
 
 
+@unreadable_as(lambda _: "")
 def last_token(reply: str) -> str:
     """Return the last number or symbolic token of a reply: the paper's own rule (memory-transplants §4.1)."""
     tokens = _TOKEN.findall(reply[-_END:])
@@ -670,20 +697,51 @@ def last_token(reply: str) -> str:
 
 
 def _boxes(reply: str) -> list[tuple[int, int, str]]:
-    """Return where outermost boxes begin and end, and what is in them."""
+    """Return where outermost boxes begin and end, and what is in them: of boxes within, the last.
+
+    A box that is not ended goes to the end.
+    """
     boxes: list[tuple[int, int, str]] = []
-    at = 0
-    while found := _BOX.search(reply, at):
-        at = found.end()
-        if not found[0].endswith("{"):
+    opened: list[_Opened] = []
+    level = at = 0
+
+    def ended(start: int, end: int, content: str) -> None:
+        if opened:
+            opened[-1].inner = content
+        else:
+            boxes.append((start, end, content))
+
+    while found := _BOX_OR_BRACE.search(reply, at):
+        at, sign = found.end(), found[0][-1]
+        last = bool(opened) and opened[-1].level == level
+        if found[0] == "{":
+            level += 1
+        elif found[0] == "}":
+            level -= 1
+            if last:
+                box = opened.pop()
+                ended(box.start, at, box.content(reply, at - 1))
+        elif sign == "{":
+            level += 1
+            opened.append(_Opened(found.start(), at, level))
+        elif not (last and reply[at] == "}"):  # a box of one sign
+            level -= reply[at] == "}"
             at += 1
-            boxes.append((found.start(), at, reply[at - 1 : at]))
-            continue
-        begin, level = at, 1
-        while at < len(reply) and level:
-            level += (reply[at] == "{") - (reply[at] == "}")
-            at += 1
-        content = reply[begin : at - 1 if not level else at]
-        inner = _boxes(content)
-        boxes.append((found.start(), at, inner[-1][2] if inner else content))
+            ended(found.start(), at, reply[at - 1])
+    while opened:
+        box = opened.pop()
+        ended(box.start, len(reply), box.content(reply, len(reply)))
     return boxes
+
+
+@dataclass(slots=True)
+class _Opened:
+    """A box that is not ended yet: where it and its content begin, and how many braces are open."""
+
+    start: int
+    begin: int
+    level: int
+    inner: str | None = None
+
+    def content(self, reply: str, end: int) -> str:
+        return reply[self.begin : end] if self.inner is None else self.inner

@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError, SandboxFailureError, SettingsError
-from langgraft._core.untrusted import load_json, parse_program
+from langgraft._core.untrusted import load_json, parse_program, unreadable_as
 from langgraft.environments.problems.code_harness import WALL
 from langgraft.environments.problems.code_problems import CodeTests, defines
 from langgraft.environments.problems.domain import (
@@ -278,6 +278,7 @@ class CodeDomain(ProblemDomain):
             own.close()
 
 
+@unreadable_as(lambda reply: ("", reply))
 def find_program(reply: str) -> tuple[str, str]:
     """Return the program of a reply, and the rest of it.
 
@@ -312,7 +313,7 @@ def find_program(reply: str) -> tuple[str, str]:
 def _is_python(text: str) -> bool:
     try:
         parse_program(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return False
     return True
 

@@ -330,10 +330,10 @@ def _literal(text: str) -> Any:
         ValueError: It is none.
     """
     try:
-        (only,) = parse_program(text.strip()).body
+        (only,) = parse_program(text.strip(), most=len(text)).body
         value = ast.literal_eval(only.value) if isinstance(only, ast.Expr) else None
         return json.loads(json.dumps(value, allow_nan=False))
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError, TypeError, RecursionError) as error:
         msg = f"{text!r:.80} is no value of Python: {error}"
         raise ValueError(msg) from error
 
@@ -364,6 +364,6 @@ def defines(code: str, name: str) -> bool:
     """Return whether code is Python that defines a function of this name outside of any other."""
     try:
         body = parse_program(code).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return False
     return any(isinstance(each, ast.FunctionDef) and each.name == name for each in body)

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from threading import Lock
 from types import TracebackType
@@ -198,7 +198,7 @@ def _number(text: str) -> Fraction | None:
 def _symbolic(given: str, right: str) -> bool:
     """Say whether two expressions are equal by algebra."""
     parse, verify = _mathematics()
-    parsed = [parse(f"${text}$", parsing_timeout=None) for text in (right, given)]
+    parsed = [parse(f"${text}$") for text in (right, given)]
     if not all(parsed):
         return False
     if verify(*parsed, timeout_seconds=None, float_rounding=4):
@@ -223,7 +223,9 @@ def _difference_is_zero(one: Any, other: Any) -> bool:
 def _mathematics() -> tuple[Callable[..., Any], Callable[..., bool]]:
     found: Any = require("math_verify", extra="math", purpose="Grading by algebra")
     logging.getLogger("math_verify").setLevel(logging.CRITICAL)
-    return found.parse, found.verify
+    # As LaTeX only: it would take the first number of what it cannot read for all of it.
+    latex = [found.LatexExtractionConfig()]
+    return partial(found.parse, extraction_config=latex, parsing_timeout=None), found.verify
 
 
 _START_SECONDS: Final = 120.0

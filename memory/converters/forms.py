@@ -301,7 +301,9 @@ def _derived_id(part: Part, values: Mapping[str, Any]) -> str:
 
 DOMAIN: Final = "agents_md"
 """The domain of what stands below no heading."""
-_HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*(?:[ \t]#+[ \t]*)?$")
+MOST_MEMORIES: Final = 50_000
+"""Of a Markdown file: an item takes some thousand times the memory of the sign that makes one."""
+_HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*)$")
 _BULLET: Final = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+(.*)|)$")
 _FENCE: Final = re.compile(r"(`{3,}|~{3,})")
 _BETWEEN: Final = " > "
@@ -316,7 +318,8 @@ class Markdown:
         """Make items of a file's bytes, in its order; front matter and comments are not kept.
 
         Raises:
-            BankFormatError: It is not UTF-8, or a text is none that an item can have.
+            BankFormatError: It is not UTF-8, a text is none that an item can have, or there are
+                more than `MOST_MEMORIES`.
         """
         lost: Counter[str] = Counter()
         try:
@@ -326,6 +329,9 @@ class Markdown:
             raise BankFormatError(msg, path=path) from error
         items: list[MemoryItem] = []
         for row, domain, memory in _memories(_without_front_matter(text, lost), lost):
+            if len(items) == MOST_MEMORIES:
+                msg = f"holds more than {MOST_MEMORIES:,} memories: split it into several files"
+                raise BankFormatError(msg, path=path, row=row)
             try:
                 items.append(_item(memory, domain, len(items)))
             except InputError as error:
@@ -383,8 +389,8 @@ def _memories(lines: Sequence[str], lost: Counter[str]) -> Iterator[tuple[int, s
         elif heading := _HEADING.match(line):
             depth = len(heading[1])
             path = [(level, name) for level, name in path if level < depth]
-            if heading[2]:
-                path.append((depth, heading[2]))
+            if name := _without_closing(heading[2]):
+                path.append((depth, name))
             at += 1
         elif line.startswith("<!--"):
             lost["comments"] += 1
@@ -400,6 +406,13 @@ def _memories(lines: Sequence[str], lost: Counter[str]) -> Iterator[tuple[int, s
             if text.strip():
                 yield at + 1, domain, text
             at = end
+
+
+def _without_closing(heading: str) -> str:
+    """Return a heading without the `#` that may close it, after a blank."""
+    bare = heading.rstrip(" \t")
+    name = bare.rstrip("#")
+    return name.rstrip(" \t") if name.endswith((" ", "\t")) else bare
 
 
 def _item_end(lines: Sequence[str], at: int) -> int:

@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from langgraft._core.arguments import describe_validation
+from langgraft._core.untrusted import unreadable_as
 from langgraft.nodes.dialogue import UNREADABLE, Response
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.workbench.log import INVALID, MESSAGE, keepable
@@ -221,6 +222,7 @@ class RequestedAction:
     """Tools of further calls in the same reply, which are not done."""
 
 
+@unreadable_as(lambda *_: _invalid("", "", _NO_OBJECT, "", ()))
 def requested_action(response: Response, offered: Collection[str]) -> RequestedAction:
     """Read a reply.
 

@@ -24,6 +24,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import JsonValue
 
+from langgraft._core.untrusted import unreadable_as
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.result_text import trimmed
 from langgraft.memory.model import strip_block
@@ -186,7 +187,7 @@ FIELDS: Final = (REFLECTION, PLAN, FACT_CHECK, THOUGHT, ACTION, ACTION_INPUT)
 
 _LABELS: Final = re.compile(
     rf"^[ \t]*(?:[#>*_-]{{1,6}}[ \t]*)?(?P<name>{'|'.join(map(re.escape, FIELDS))})"
-    r"[ \t]*[*_]{0,3}[ \t]*:[ \t]*[*_]{0,3}[ \t]*",
+    r"[ \t]*+[*_]{0,3}[ \t]*+:[ \t]*[*_]{0,3}[ \t]*",
     re.IGNORECASE | re.MULTILINE,
 )
 _SEEN: Final = re.compile(r"^[ \t]*Observation[ \t]*:", re.IGNORECASE | re.MULTILINE)
@@ -216,6 +217,7 @@ class Reply:
     """Why it can be no action although it has the form; empty where it can."""
 
 
+@unreadable_as(lambda _: Reply(problem="it cannot be read"))
 def read_reply(text: str) -> Reply:
     """Read a reply, whatever it holds."""
     fields, problem = _fields(encodable(text))

@@ -266,7 +266,7 @@ _LEAST_DIGITS: Final = 2
 """A metric that a review rounds to fewer digits may be any number."""
 LONGEST_ANALYSIS: Final = 4_000
 """Most characters kept of a review that was to be two or three sentences."""
-_NUMBERS: Final = re.compile(r"(?<![\w.])[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]*\d)")
+NUMBERS: Final = re.compile(r"(?<![\w.])[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?(?![\w.]*\d)")
 
 
 @checked
@@ -462,7 +462,7 @@ def _metric(reply: _Reply | None, executed: Mapping[str, Any]) -> float | None:
     own: float | None = executed["metric"]
     if reply is None or reply.metric is None:
         return own
-    shown = [float(number) for number in _NUMBERS.findall(executed["output"])]
+    shown = [float(number) for number in NUMBERS.findall(executed["output"])]
     candidates = [*([] if own is None else [own]), *filter(math.isfinite, shown)]
     found = (_meant(reply.metric, number) for number in candidates)
     return next((number for number in found if number is not None), own)

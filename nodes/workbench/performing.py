@@ -48,7 +48,8 @@ _SCRIPT: Final = re.compile(
     re.MULTILINE,
 )
 _HERE: Final = re.compile(
-    r"(?:^|[\s;&|(])python3?(?:\s+-[uBO]+)*(?:\s+-)?\s*<<-?\s*(['\"]?)(\w+)\1[^\n]*\n", re.MULTILINE
+    r"(?:^|[\s;&|(])python3?(?:\s+-[uBO]+)*(?:\s+-)?\s*<<-?\s*(['\"]?)(\w{1,200})\1[^\n]*\n",
+    re.MULTILINE,
 )
 _CELL: Final = re.compile(r"<cell \d+>")
 _ENDED: Final = re.compile(r"(\bbash: line \d+:) +\d+ (?=[A-Z])")

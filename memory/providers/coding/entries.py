@@ -61,6 +61,8 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 """Words shortly before a match that take it back: `avoid downloading weights`."""
+_SHORTLY: Final = 300
+"""Characters before a match that are searched for them."""
 _CLAUSE: Final = re.compile(r"[.;\n](?:\s|$)|,\s+(?:and|then|or)\s|\s-\s")
 
 GENERAL: Final = "general"
@@ -250,8 +252,8 @@ def fix_needs(fix: str) -> Need:
 
 
 def _asks(pattern: re.Pattern[str], clause: str) -> bool:
-    found = pattern.finditer(clause)
-    return any(not _NEGATED.search(clause[: match.start()]) for match in found)
+    found = (match.start() for match in pattern.finditer(clause))
+    return any(not _NEGATED.search(clause[max(0, at - _SHORTLY) : at]) for at in found)
 
 
 _ENTRIES: Final = "entries/"

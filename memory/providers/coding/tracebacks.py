@@ -16,6 +16,8 @@ LONGEST_ERROR: Final = 1000
 """Most characters of a canonical error: a message, not the value it quotes."""
 _READ: Final = 4 * LONGEST_ERROR
 """Most characters that are masked for it: masks shorten."""
+_LONGEST_FRAME: Final = 2000
+"""Most characters of a line that can be a frame in the forms that name no `File "…"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +65,17 @@ _IPYTHON_HEADER = re.compile(
 _GROUP_BAR = re.compile(r"^\s*(?:[|+]\s?)+")
 _MEMBER = re.compile(r"^[ |]*\+(?:-\+)?-{10,}(?: (?:\d+|\.\.\.) -{10,})?$")
 """The rule above each member of an exception group, and below the last."""
-_FRAME = re.compile(r'^\s+File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+_FRAME = re.compile(r'^\s+File "(?P<file>.+?)", line (?P<line>\d{1,18})(?:, in (?P<function>.+))?$')
 _IPYTHON_FRAME = re.compile(
     r"^(?:File )?(?P<file>(?:Cell )?\S[^\n]*?)"
-    r"(?::(?P<line>\d+)|, line (?P<cell>\d+))?(?:,? in (?P<function>[\w.<>]+)(?:\([^\n]*\))?)?:?$"
+    r"(?::(?P<line>\d{1,18})|, line (?P<cell>\d{1,18}))?(?:,? in (?P<function>[\w.<>]+)(?:\([^\n]*\))?)?:?$"
 )
-_ARROW = re.compile(r"^-+>\s*(?P<line>\d+)\s?(?P<code>.*)$")
+_ARROW = re.compile(r"^-+>\s*(?P<line>\d{1,18}+)\s?(?P<code>.*)$")
 _RAISED = re.compile(r"^(?P<cls>[^\W\d][\w.]*)(?::(?: (?P<message>.*)|\s*))?$")
 _TOLD = re.compile(r"^(?P<cls>[^\W\d][\w.]*)(?:: (?P<message>.*))?$", re.DOTALL)
 """What follows `Exception: ` where the class of an exception is told after that word."""
 _TOLD_FRAME = re.compile(
-    r"^ {2}(?P<file>[^\n]+?), line (?P<line>\d+), in (?P<function>[^:\n]+)(?:: (?P<code>.*))?$"
+    r"^ {2}(?P<file>[^\n]+?), line (?P<line>\d{1,18}), in (?P<function>[^:\n]+)(?:: (?P<code>.*))?$"
 )
 _LINKS = (
     "During handling of the above exception, another exception occurred:",
@@ -155,7 +157,9 @@ def _chained(lines: Sequence[str]) -> Raised | None:
             continue
         raised, length = section
         linked = any(line.strip() in (*_LINKS, _RULE) for line in lines[end : start + 1])
-        chain = [*chain, raised] if linked else [raised]
+        if not linked:
+            chain = []
+        chain.append(raised)
         end = start + 1 + length
     if not chain:
         return _syntax_error(lines)
@@ -172,11 +176,10 @@ def _again(later: Raised, told: Raised) -> bool:
 
 
 def _joined(chain: Sequence[Raised]) -> Raised:
-    groups = [i for i, raised in enumerate(chain) if raised.name in _GROUPS]
-    members = [i for i in range(groups[0], len(chain)) if i not in groups] if groups else []
-    if members:
+    grouped = [raised.name in _GROUPS for raised in chain]
+    if True in grouped and False in grouped[grouped.index(True) :]:
         # A group, then its members: the first of them is told, the others go along.
-        first = members[0]
+        first = grouped.index(False, grouped.index(True))
         return replace(chain[first], causes=(*chain[:first], *chain[first + 1 :]))
     return replace(chain[-1], causes=tuple(chain[:-1]))
 
@@ -256,7 +259,7 @@ def _ipython(lines: Sequence[str]) -> Raised | None:
 
 def _ipython_frame(line: str) -> Iterator[Frame]:
     where = line.startswith(("File ", "Cell In[", "Input In ", "<ipython-input")) or " in " in line
-    if not where or line.startswith((" ", "\t")):
+    if not where or line.startswith((" ", "\t")) or len(line) > _LONGEST_FRAME:
         return
     if match := _IPYTHON_FRAME.match(line):
         number = match["line"] or match["cell"]
@@ -283,18 +286,22 @@ def _told(match: re.Match[str], rest: Sequence[str]) -> Raised | None:
     found = _TOLD.match(match["message"] or "")
     if found is None or not is_exception_name(found["cls"]):
         return None
-    stops = (i for i, line in enumerate(rest) if _TOLD_FRAME.match(line) or not line.strip())
+    stops = (i for i, line in enumerate(rest) if _told_frame(line) or not line.strip())
     end = next(stops, len(rest))
     message, _ = _message(found["message"] or "", rest[:end])
     frames: list[Frame] = []
     for line in rest[end:]:
-        if frame := _TOLD_FRAME.match(line):
+        if frame := _told_frame(line):
             frames.append(
                 Frame(frame["file"], int(frame["line"]), frame["function"], frame["code"] or "")
             )
         elif not re.match(r"\[\d+ more calls\]$", line.strip()):
             break
     return Raised(found["cls"], message, tuple(frames))
+
+
+def _told_frame(line: str) -> re.Match[str] | None:
+    return _TOLD_FRAME.match(line) if len(line) <= _LONGEST_FRAME else None
 
 
 # Masks: what differs between two runs of the same error is written the same. Paths, addresses,
@@ -312,7 +319,7 @@ _PATH = re.compile(
     rf"|{_NAME}(?:[\\/]{_NAME})+\.[A-Za-z]\w{{0,4}}\b"  # relative, to a file with an ending
     rf")"
 )
-_FILE = re.compile(r"[^\\/]*\.[A-Za-z]\w{0,4}$")
+_FILE = re.compile(r"(?<![^\\/])[^\\/]*\.[A-Za-z]\w{0,4}$")
 _TEMPORARY = re.compile(r"\btmp(?=\w*\d|\w*_)\w{6,}")
 """Names as `tempfile` makes them: eight random characters."""
 

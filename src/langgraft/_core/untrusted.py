@@ -1,4 +1,4 @@
-"""JSON and YAML of others, read within bounds; Python of others, parsed one program at a time.
+"""JSON and YAML of others, read within bounds; Python of others, parsed one program at a time; model text.
 
 A small file must not become gigabytes or minutes: what is out of bounds is refused before it is
 built. A value takes some 100 bytes once it is built, so that the bound on their number is one on
@@ -10,15 +10,20 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 import yaml
 
+from langgraft._core.errors import LanggraftError
 from langgraft._core.forks import renewed
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MOST_BYTES: Final = 1 << 24
 """Of a JSON text, once it is decompressed."""
@@ -26,6 +31,10 @@ MOST_VALUES: Final = 1_000_000
 """Values of a JSON text; of longer ones (logs), one in `_BYTES_A_VALUE` bytes."""
 MOST_DEPTH: Final = 100
 """Lists and mappings within each other."""
+MOST_PROGRAM: Final = 200_000
+"""Characters of a program that are parsed: its tree takes some 400 bytes for each."""
+LONGEST_REPLY: Final = 400_000
+"""Characters of a model's reply that are read: the longest that models write are of this size."""
 MOST_YAML_BYTES: Final = 1 << 20
 MOST_YAML_VALUES: Final = 20_000
 
@@ -208,20 +217,73 @@ _PARSES: Final = 20
 """How often a program is parsed again then: libraries parse without the lock."""
 
 
-def parse_program(code: str | bytes, filename: str = "<unknown>") -> ast.Module:
+def parse_program(
+    code: str | bytes, filename: str = "<unknown>", *, most: int = MOST_PROGRAM
+) -> ast.Module:
     """Parse a program, as `ast.parse` does, also where threads do so at once.
 
     Args:
         code: The program.
         filename: What messages call it.
+        most: Characters that it may have.
 
     Raises:
-        SyntaxError: It is no Python.
-        ValueError: It holds a NUL.
-        RecursionError: It is nested too deeply; on some versions `MemoryError`.
+        SyntaxError: It is no Python, holds a NUL, is nested too deeply, or is longer than `most`.
     """
-    with _PARSING:
-        for _ in range(_PARSES):
-            with suppress(SystemError):
-                return ast.parse(code, filename)
-        return ast.parse(code, filename)
+    if len(code) > most:
+        msg = f"it has more than {most:,} characters"
+        raise SyntaxError(msg)
+    try:
+        with _PARSING:
+            for _ in range(_PARSES):
+                with suppress(SystemError):
+                    return ast.parse(code, filename)
+            return ast.parse(code, filename)
+    except ValueError as error:
+        raise SyntaxError(str(error)) from error
+    except (RecursionError, MemoryError) as error:  # the parser's own bound, and the tree's
+        msg = "it is nested too deeply"
+        raise SyntaxError(msg) from error
+
+
+_UNREADABLE: Final = (RecursionError, ValueError, ArithmeticError, LookupError)
+"""What reading a text raises that no reader expects: nesting, numbers of thousands of digits."""
+
+READERS: Final[list[Callable[..., Any]]] = []
+"""Every reader under `unreadable_as`; a test feeds all of them hostile text."""
+
+
+def unreadable_as(otherwise: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Guard a reader of model text: what it cannot follow is unreadable, and never ends a run.
+
+    Our own exceptions pass: they say what is wrong with the text. So do `MemoryError` and what
+    ends a process, which are no fault of the text.
+
+    Args:
+        otherwise: Returns what counts instead, of the same arguments.
+    """
+
+    def guard(read: Callable[P, T]) -> Callable[P, T]:
+        @wraps(read)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
+            try:
+                return read(*args, **kwargs)
+            except LanggraftError:
+                raise
+            except _UNREADABLE:
+                unreadable: T = otherwise(*args, **kwargs)
+                return unreadable
+
+        READERS.append(guarded)
+        return guarded
+
+    return guard
+
+
+def bounded(text: str, most: int = LONGEST_REPLY) -> str:
+    """Return a text of at most `most` characters: of a longer one its head and its tail."""
+    if len(text) <= most:
+        return text
+    left_out = f"\n[{len(text) - most:,} characters are left out]\n"
+    half = (most - len(left_out)) // 2
+    return f"{text[:half]}{left_out}{text[-half:]}"
