@@ -138,6 +138,30 @@ class Asked(TypedDict):
     """A digest of the text of its last message."""
 
 
+class End(TypedDict):
+    """The last message of a conversation when a turn ended, or when its model was last asked."""
+
+    id: str
+    place: int
+
+
+def end_of(messages: Sequence[BaseMessage]) -> End:
+    """Return by what the end of a conversation is found again."""
+    last = messages[-1].id if messages else None
+    return End(id=str(last or ""), place=len(messages) - 1)
+
+
+def after(messages: Sequence[BaseMessage], end: End | None) -> int:
+    """Return the position of the first message after an end; 0 if the end cannot be found."""
+    if end is None:
+        return 0
+    if end["id"]:
+        places = (n for n in range(len(messages) - 1, -1, -1) if messages[n].id == end["id"])
+        return next(places, -1) + 1
+    place = end["place"]
+    return place + 1 if 0 <= place < len(messages) and not messages[place].id else 0
+
+
 def asked_in(turn: Turn) -> Asked:
     """Return by what a turn's question is found again."""
     return Asked(
@@ -153,6 +177,7 @@ def current_turn(
     messages: Sequence[AnyMessage],
     judge: FromPerson | None = None,
     known: Sequence[Asked] = (),
+    since: int = 0,
 ) -> Turn | None:
     """Return the turn that a conversation's last question began; `None` where nobody asked anything.
 
@@ -160,15 +185,16 @@ def current_turn(
         messages: The conversation.
         judge: The application's predicate of a person's messages.
         known: Questions of earlier turns. They stay out of this one, answered or not.
+        since: The position from which on messages are new.
     """
-    for place in range(len(messages) - 1, -1, -1):
+    for place in range(len(messages) - 1, since - 1, -1):
         if is_from_person(messages[place], judge):
             break
     else:
         return None
     own = [place]
-    others = {found for each in known if (found := find(messages, each)) is not None}
-    for position in range(place - 1, -1, -1):
+    others = {found for each in known if (found := _same_message(messages, each)) is not None}
+    for position in range(place - 1, since - 1, -1):
         if is_reply(messages[position]) or position in others:
             break
         if is_from_person(messages[position], judge):
@@ -230,6 +256,15 @@ def find(messages: Sequence[BaseMessage], asked: Asked) -> int | None:
             return place
     place = asked["place"]
     return place if place in humans and not is_marked(messages[place]) else None
+
+
+def _same_message(messages: Sequence[BaseMessage], asked: Asked) -> int | None:
+    """Return the position of a question's last message, by its id, or by its place and text."""
+    if asked["id"]:
+        return next((n for n, each in enumerate(messages) if each.id == asked["id"]), None)
+    place = asked["place"]
+    found = 0 <= place < len(messages) and _digest(messages[place]) == asked["text"]
+    return place if found else None
 
 
 def _turn(messages: Sequence[AnyMessage], own: Sequence[int], end: int) -> Turn:

@@ -30,7 +30,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, cast
+from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, TypeVar, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import (
@@ -63,10 +63,13 @@ from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.programs import Namespace
 from langgraft.nodes.conversation import (
     Asked,
+    End,
     FromPerson,
     Turn,
+    after,
     asked_in,
     current_turn,
+    end_of,
     episode_id,
     find,
     is_from_person,
@@ -111,6 +114,9 @@ TURNS: Final = "langgraft_turns"
 SHOWN_AT_ONCE: Final = 4096
 """Turns under way whose recalled text a process keeps; for others memory is asked again."""
 
+K = TypeVar("K")
+V = TypeVar("V")
+
 Memory: TypeAlias = MemoryProvider[Any] | Banks | type[MemoryProvider[Any]] | str
 """One bank, those of many users, or the provider that each bank is opened with, by class or name."""
 
@@ -128,6 +134,8 @@ class TurnRecord(TypedDict):
     """The turn before; empty where there was none."""
     asked: Asked
     """Where the question stood when the turn began."""
+    end: NotRequired[End]
+    """Where the conversation ended with it. What software has added up to there is no new question."""
     question: str
     """The name of the question, which an edit or another answer keeps."""
     user: str | int | None
@@ -198,6 +206,8 @@ class _Shown:
     """What it was told meanwhile: messages may be summarized before it ends."""
     rest: Sequence[AnyMessage] = ()
     """The turn up to the last reply: middleware may remove its messages before it ends."""
+    end: End | None = None
+    """The end of the conversation when the model was last asked."""
 
 
 class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
@@ -276,7 +286,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self._checked, self._now = False, now
         self._from_person = from_person
         self._redact = redactor(redact, "`redact` of MemoryMiddleware")
-        self._met: dict[Namespace, str] | None = {}
+        self._met: OrderedDict[Namespace, str] | None = OrderedDict()
+        self._recent: OrderedDict[tuple[Namespace, str], Asked] = OrderedDict()
         self._shown: OrderedDict[tuple[Any, str], _Shown] = OrderedDict()
         self._lock = renewed(threading.Lock())
         self._filings: Filings[TurnRecord] = Filings()
@@ -423,12 +434,15 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             yield from self._seals.load(store)
         held: list[TurnRecord] = self._seals.signed(store, thread, state.get(TURNS, []))
         last = held[-1] if held else None
-        turn = current_turn(messages, self._from_person, [each["asked"] for each in held])
+        turn = self._new_turn(held, messages, (memory.namespace, thread))
+        again = turn is None and last is not None
+        if turn is None and last is not None:
+            turn = turn_of(messages, last["asked"], self._from_person)
+            again = turn is not None and self._is_same(last, thread, turn, messages)
         if turn is None:
             return None
         parent = last["turn"] if last else ""
         of_others = [each for each in held if each["user"] != user and not _is_filed(each)]
-        again = self._is_same(held, thread, messages)
         held = [each for each in held if each["user"] == user]
         if last is not None and again and last["user"] == user:
             held = held[:-1]
@@ -454,6 +468,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         with self._lock:  # this run asks memory itself, and the turn before is over
             for name in (record["turn"], parent):
                 self._shown.pop((memory.namespace, name), None)
+            _keep_latest(self._recent, (memory.namespace, thread), record["asked"])
         return self._written(store, thread, [*of_others, *left, record])
 
     def _written(self, store: BaseStore, thread: str, records: Iterable[TurnRecord]) -> Update:
@@ -521,7 +536,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         if shown is None or (rest and memory.asks_again(task, context, shown.context)):
             shown = yield from self._recall(memory, task, context, shown)
             self._keep_shown(key, shown)
-        shown.task, shown.rest = task, rest
+        shown.task, shown.rest, shown.end = task, rest, end_of(state["messages"])
         if "told" in record:
             shown.told.update(told_by(None, rest))
         store, thread = self._banks.store(runtime), thread_of(runtime)
@@ -548,9 +563,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
 
     def _keep_shown(self, key: tuple[Namespace, str], shown: _Shown) -> None:
         with self._lock:
-            self._shown[key] = shown
-            while len(self._shown) > SHOWN_AT_ONCE:
-                self._shown.popitem(last=False)
+            _keep_latest(self._shown, key, shown)
 
     def _answered(
         self, asked: "_Asked", response: ModelResponse[Any]
@@ -600,21 +613,33 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             if name != record["question"]:
                 yield name
 
-    def _is_same(
-        self, held: Sequence[TurnRecord], thread: str, messages: Sequence[AnyMessage]
-    ) -> bool:
-        """Say whether a run brings nothing new from a person since the last turn on record."""
+    def _new_turn(
+        self,
+        held: Sequence[TurnRecord],
+        messages: Sequence[AnyMessage],
+        place: tuple[Namespace, str],
+    ) -> Turn | None:
+        """Return the turn that a run begins; `None` if it brings nothing new from a person."""
         if not held:
-            return False
-        *earlier, last = held
-        turn = current_turn(messages, self._from_person, [each["asked"] for each in earlier])
-        if turn is None:
-            return False
+            # The state of an agent within another graph is gone after each run.
+            recent = self._recent.get(place) if place[1] else None
+            return current_turn(messages, self._from_person, [recent] if recent else ())
+        last = held[-1]
+        shown = self._shown.get((place[0], last["turn"]))
+        end = last.get("end") or (shown.end if shown else None)
+        known = [each["asked"] for each in held]
+        turn = current_turn(messages, self._from_person, known, after(messages, end))
+        if turn is None or find(messages, last["asked"]) == turn.place:
+            return None
+        return turn
+
+    def _is_same(
+        self, last: TurnRecord, thread: str, turn: Turn, messages: Sequence[AnyMessage]
+    ) -> bool:
+        """Say whether the question of the last turn on record is what it was; edited, it is another."""
         if last["turn"] == turn_id(thread, turn, last["parent"]):
             return True
-        if find(messages, last["asked"]) != turn.place:
-            return False
-        # Its text has changed. Redacted by the application, it is the same question; edited, it is another.
+        # Its text has changed. Where it was redacted by the application, it is the same question.
         news = turn.place < len(messages) - 1 and not is_reply(messages[-1])
         return news or last.get("task") == self._text(turn.task)
 
@@ -635,6 +660,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         memory = self._banks.of(record["user"], runtime)
         shown = self._shown.get((memory.namespace, record["turn"]))
         record = self._with_shown(record, shown)
+        record["end"] = end_of(state["messages"])
         written = partial(self._written, self._banks.store(runtime), thread_of(runtime))
         if self._remember == "no":
             return written([record])
@@ -884,10 +910,9 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         """Warn once that what tools return in one thread is recalled in others, where nobody settled that."""
         if self._met is None or memory.settings.trust is not None or self._remember == "no":
             return
-        first = self._met.setdefault(memory.namespace, thread)
-        if first == thread:
-            while len(self._met) > SHOWN_AT_ONCE:
-                del self._met[next(iter(self._met))]
+        if memory.namespace not in self._met:
+            _keep_latest(self._met, memory.namespace, thread)
+        if self._met[memory.namespace] == thread:
             return
         self._met = None
         logger.warning(
@@ -926,6 +951,13 @@ class _Asked:
     shown: _Shown | None = None
     written: Callable[[Iterable[TurnRecord]], Update] | None = None
     held: Sequence[TurnRecord] = ()
+
+
+def _keep_latest(kept: "OrderedDict[K, V]", key: K, value: V) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > SHOWN_AT_ONCE:
+        kept.popitem(last=False)
 
 
 def _hands_off(result: object) -> bool:
