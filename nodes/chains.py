@@ -67,10 +67,10 @@ from langgraft.nodes.turns import (
     fault_of_memory,
     learning,
     memory_model,
-    notes_instead,
     present,
     recalling,
     told_by,
+    warn_of_notes,
 )
 
 MemoryOf: TypeAlias = MemoryProvider[Any] | Callable[[RunnableConfig], MemoryProvider[Any]]
@@ -156,22 +156,13 @@ def with_memory(
         )
         raise SettingsError(msg)
     asked = memory_model(model, "`model` of with_memory")
-    noted: set[type] = set()
 
     def of_call(config: RunnableConfig) -> MemoryProvider[Any]:
         found = memory if isinstance(memory, MemoryProvider) else memory_of_call(memory, config)
         check_argument("what `memory` of with_memory returns", found, MemoryProvider)
         if remember:
             check_provider(found, "with_memory")
-            missing = notes_instead(found, asked)
-            if missing and type(found) not in noted:
-                noted.add(type(found))
-                logger.warning(
-                    "%s needs %s, which only a model can write: each turn is filed as a plain note. Pass"
-                    " `model` to with_memory",
-                    type(found).__name__,
-                    missing,
-                )
+            warn_of_notes(found, asked, "with_memory")
         return found
 
     if isinstance(memory, MemoryProvider):

@@ -98,12 +98,12 @@ from langgraft.nodes.turns import (
     is_tip,
     learning,
     memory_model,
-    notes_instead,
     present,
     recalling,
     thread_of,
     told_before,
     told_by,
+    warn_of_notes,
 )
 
 logger = logging.getLogger(__name__)
@@ -898,13 +898,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         if self._remember == "no":
             return
         check_provider(memory, "MemoryMiddleware")
-        if missing := notes_instead(memory, self._model):
-            logger.warning(
-                "%s needs %s, which only a model can write: each turn is filed as a plain note. Pass `model`"
-                " to MemoryMiddleware",
-                type(memory).__name__,
-                missing,
-            )
+        warn_of_notes(memory, self._model, "MemoryMiddleware")
 
     def _warn_of_threads(self, memory: MemoryProvider[Any], thread: str) -> None:
         """Warn once that what tools return in one thread is recalled in others, where nobody settled that."""

@@ -157,10 +157,20 @@ def check_provider(memory: MemoryProvider[Any], what: str) -> None:
         raise SettingsError(msg)
 
 
-def notes_instead(memory: MemoryProvider[Any], model: Model | None) -> str:
-    """Return what a provider needs that only a model can write, where there is none; it gets plain notes then."""
+_WARNED: Final[set[tuple[type, str]]] = set()
+
+
+def warn_of_notes(memory: MemoryProvider[Any], model: Model | None, what: str) -> None:
+    """Warn, once in a process, that a provider gets plain notes for want of a model."""
     needed = sorted({"facts", "lessons", "verdicts"} & memory.needs) if model is None else []
-    return " and ".join(needed)
+    if needed and (type(memory), what) not in _WARNED:
+        _WARNED.add((type(memory), what))
+        logger.warning(
+            "%s needs %s, which only a model can write: each turn is filed as a plain note. Pass `model` to %s",
+            type(memory).__name__,
+            " and ".join(needed),
+            what,
+        )
 
 
 def context_of(

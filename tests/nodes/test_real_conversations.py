@@ -575,9 +575,10 @@ def test_turns_when_they_are_still_in_the_conversation_are_not_recalled() -> Non
     "provider", [InsightMemory, FactMemory, ReasoningBank, "expel", "agent_kb"]
 )
 def test_provider_when_there_is_no_model_gets_each_turn_as_a_plain_note(
-    provider: Any, caplog: pytest.LogCaptureFixture
+    provider: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One for another, and nothing else changes; that is said once."""
+    monkeypatch.setattr("langgraft.nodes.turns._WARNED", set())
     store, model = InMemoryStore(), Scripted(replies=["Restart the router.", "Yes.", "Yes."])
     memory = MemoryMiddleware(provider, store=store)
     agent: Any = create_agent(model, [], middleware=[memory], checkpointer=InMemorySaver())
