@@ -422,7 +422,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         user = self._banks.user(runtime)  # a fault of the application's function is its own
         with self._faults("the turn has no memory"):
             return (yield from self._begun(state, runtime, user, waits=waits))
-        return {TURNS: [*state.get(TURNS, []), _UNKNOWN]}
+        return {TURNS: [*_records(state), _UNKNOWN]}
 
     def _begun(
         self, state: Mapping[str, Any], runtime: Any, user: str | int | None, *, waits: bool
@@ -432,7 +432,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self._check(memory)
         if thread:  # without a thread no state outlives this run, nor this process
             yield from self._seals.load(store)
-        held: list[TurnRecord] = self._seals.signed(store, thread, state.get(TURNS, []))
+        held: list[TurnRecord] = self._seals.signed(store, thread, _records(state))
         last = held[-1] if held else None
         turn = self._new_turn(held, messages, (memory.namespace, thread))
         again = turn is None and last is not None
@@ -478,7 +478,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self, state: Mapping[str, Any], runtime: Any
     ) -> Program[Call, tuple[list[TurnRecord], TurnRecord | None]]:
         """Return the records of a thread that this application wrote, and the turn of the run's user among them."""
-        told = state.get(TURNS, [])
+        told = _records(state)
         if not told:
             return [], None
         thread, store = thread_of(runtime), self._banks.store(runtime)
@@ -663,7 +663,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         record["end"] = end_of(state["messages"])
         written = partial(self._written, self._banks.store(runtime), thread_of(runtime))
         if self._remember == "no":
-            return written([record])
+            return written([*earlier, record])
         yield from self._wait_for(memory, record)
         if self._on_refile == "replace" or "again" not in record:
             pending = record.get("episode", {}).get("id")  # it may be there for all we know
@@ -728,7 +728,7 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         self, values: Mapping[str, Any], agent: Any, config: Any
     ) -> Program[Call, dict[str, Any] | None]:
         """File what a thread has left; its last turn stays on record, as the next one's parent."""
-        told = values.get(TURNS, [])
+        told = _records(values)
         if self._remember == "no" or not told:
             return None
         thread = str((config or {}).get("configurable", {}).get("thread_id", ""))
@@ -990,6 +990,12 @@ def _with_turn(state: MemoryState) -> MemoryState:
         " the node that asks the model as `MemoryState`, or a subclass, and put `recall_node` before it"
     )
     raise InputError(msg)
+
+
+def _records(state: Mapping[str, Any]) -> list[Any]:
+    """Return the records in a state, as a client may have written them."""
+    held = state.get(TURNS)
+    return held if isinstance(held, list) else []
 
 
 def _is_filed(record: TurnRecord) -> bool:
