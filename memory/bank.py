@@ -622,7 +622,7 @@ class OpenBank:
                 ops = [*ops, stamp]
                 if self._fenced:
                     ops = Fenced(ops, stamp, seen)
-            note = yield from self._note(touched, ops)
+            note = yield from self._note(touched, ops, corpora)
             if self._detects_conflicts:
                 yield from self._check_alone(seen)
             with (corpora or self.indexes).writing(touched):
@@ -644,13 +644,16 @@ class OpenBank:
         return PutOp(self._namespace, BEFORE, None)
 
     def _note(
-        self, touched: Sequence[Address], ops: Sequence[Op]
+        self, touched: Sequence[Address], ops: Sequence[Op], corpora: Corpora | None
     ) -> Program[dict[str, Any] | None]:
         """Write down what is there before it is written over, where a part may be written.
 
         Raises:
+            InputError: The directory of the indexes was closed; nothing was written down.
             BankConflictError: Somebody else is writing.
         """
+        if corpora is not None:
+            corpora.announce(frozenset())
         if self._is_whole is None or (not self._detects_conflicts and self._is_whole(ops)):
             return None
         places = list(dict.fromkeys(touched))

@@ -287,7 +287,7 @@ def test_app_when_it_is_served_keeps_secrets_out_of_banks_logs_and_spans(
     failed = [span.to_json() for span in exporter.get_finished_spans() if span.events]
     assert len(failed) == len(runs.errors) == 2  # a recall and a filing
     assert all("ConnectionError: cannot connect to" in each for each in [*failed, *runs.errors])
-    assert "Memory failed, the agent goes on" in caplog.text
+    assert "Memory failed, the agent answers without it" in caplog.text
     ours = [record.getMessage() for record in caplog.records if "langgraft" in record.name]
     assert not leaks(tmp_path, *ours, *failed, *runs.errors)
 

@@ -46,9 +46,9 @@ def test_episode_when_it_carries_receipts_keeps_them() -> None:
         ({"id": "\ud800"}, "lone surrogate"),
         ({"steps": "walk"}, "`steps` of an episode is a list"),
         ({"steps": ["walk"]}, "not a Step: 'walk'"),
-        ({"steps": [{"thought": "", "action": ""}]}, "not a Step: .*observation"),
+        ({"steps": [{"thought": "", "action": ""}]}, "Step needs `observation`"),
         ({"outcome": None}, "not a Outcome: None"),
-        ({"outcome": {}}, "not a Outcome: .*success"),
+        ({"outcome": {}}, "Outcome needs `success`"),
         ({"lessons": [{"text": "a", "advice": "b"}]}, "Lesson has no field advice"),
     ],
 )

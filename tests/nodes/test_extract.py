@@ -16,7 +16,6 @@ from memory_cases import make_episode
 
 from langgraft import FactMemory, FactSettings, MemoryMiddleware, with_memory
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import SettingsError
 from langgraft.benchmarks.simulated.fact_histories import SimulatedNotary
 from langgraft.memory.facts import Attribute, Fact
 from langgraft.memory.model import Question, Step
@@ -173,8 +172,6 @@ def test_turns_when_filed_have_the_time_at_which_they_began() -> None:
     chain.invoke("I moved to Oslo.")
     held = [(each.fact.value, each.since[:10], each.until[:10]) for each in memory.facts()]
     assert held == [("Rome", "2026-03-01", "2026-05-01"), ("Oslo", "2026-05-01", "")]
-    with pytest.raises(SettingsError, match="needs facts and verdicts: pass `model`"):
-        MemoryMiddleware(FactMemory(InMemoryStore()))
 
 
 def test_histories_when_they_contradict_themselves_are_answered_right_of_now_and_of_then() -> None:

@@ -48,7 +48,7 @@ Turn = Callable[[str], None]
 
 def with_middleware(store: str, *, background: bool = False) -> Turn:
     """Return what plays a turn of an agent over one bank."""
-    memory = open_memory(store)
+    memory = open_memory(store, settings={"trust": {}})
     middleware = MemoryMiddleware(memory, remember="background" if background else "inline")
     agent: Any = create_agent(Echo(), [], middleware=[middleware])
 

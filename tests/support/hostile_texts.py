@@ -19,8 +19,9 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from langchain_core.messages import AIMessage
 
+from langgraft._core.confidential import without_secrets
 from langgraft._core.errors import LanggraftError
-from langgraft._core.texts import printable, without_secrets
+from langgraft._core.texts import printable
 from langgraft._core.untrusted import load_json, load_yaml
 from langgraft.environments.competitions.attempts import find_leaks, reported_metric
 from langgraft.environments.competitions.preview import data_preview, plain

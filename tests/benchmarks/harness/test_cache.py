@@ -409,7 +409,9 @@ def test_key_when_a_setting_holds_a_secret_does_not_tell_it() -> None:
     _, text = request_texts({}, [], held)
     assert "sk-hidden" not in text
     assert json.dumps(schema, separators=(",", ":"), sort_keys=True) in text
-    model = make_model("openai:m", api_key="sk-hidden", settings={"extra_body": held["extra_body"]})
+    with pytest.raises(InputError, match=r"model_settings\.extra_body\.api_key may be a secret"):
+        make_model("openai:m", settings={"extra_body": held["extra_body"]})
+    model = make_model("openai:m", api_key="sk-hidden", settings={"extra_body": {"route": "a"}})
     assert "sk-hidden" not in str(model.identity)
     assert model.identity["settings"] == {"extra_body": {"route": "a"}}
 
