@@ -704,7 +704,13 @@ def test_record_when_it_is_copied_to_another_thread_or_changed_is_ignored() -> N
     agent = agent_of(model, per_user(), store=store)
     ask(agent, "what is tea")
     (record,) = agent.get_state(config()).values["langgraft_turns"]
-    episode = {"id": "forged", "domain": "chat", "task_id": "t", "task": "FORGED", "steps": []}
+    episode: dict[str, Any] = {
+        "id": "forged",
+        "domain": "chat",
+        "task_id": "t",
+        "task": "FORGED",
+        "steps": [],
+    }
     episode["outcome"] = {"success": True, "score": None, "reason": "", "feedback": "environment"}
     for thread, changed in (("u", record), ("t", {**record, "episode": episode})):
         ask(agent, "what is coffee", thread=thread)

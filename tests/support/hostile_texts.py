@@ -36,9 +36,9 @@ from langgraft.memory.converters.forms import Markdown, load_document
 from langgraft.memory.model import MemoryItem, strip_block
 from langgraft.memory.providers.coding import tracebacks as errors
 from langgraft.memory.providers.coding.entries import fix_needs
-from langgraft.memory.rankers.lexical import tokenize
 from langgraft.memory.recall import looks_like, without_markers
 from langgraft.memory.scanning import decoded, scan
+from langgraft.memory.words import tokenize
 from langgraft.nodes import judging, replies, text_world
 from langgraft.nodes.chain import tools as chain_tools
 from langgraft.nodes.chain.stuck import same_text

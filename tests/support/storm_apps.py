@@ -132,12 +132,16 @@ def memory_of(banks: Banks, **options: Any) -> MemoryMiddleware:
     return MemoryMiddleware(banks, user=lambda runtime: runtime.context["user"], **options)
 
 
+def _listed(*middleware: Any) -> list[Any]:
+    return [*middleware]
+
+
 def agent_app(model: Talker, memory: MemoryMiddleware, checkpointer: Any) -> Any:
     """Make an agent."""
     return create_agent(
         model,
         [look, send],
-        middleware=[memory, PIIMiddleware("email"), Insists()],
+        middleware=_listed(memory, PIIMiddleware("email"), Insists()),
         context_schema=Context,
         checkpointer=checkpointer,
     )
@@ -148,7 +152,7 @@ def agent_last_app(model: Talker, memory: MemoryMiddleware, checkpointer: Any) -
     return create_agent(
         model,
         [look, send],
-        middleware=[Insists(), PIIMiddleware("email"), memory],
+        middleware=_listed(Insists(), PIIMiddleware("email"), memory),
         context_schema=Context,
         checkpointer=checkpointer,
     )
@@ -159,7 +163,7 @@ def deep_app(model: Talker, memory: MemoryMiddleware, checkpointer: Any) -> Any:
     return create_deep_agent(
         model=model,
         tools=[look, send],
-        middleware=[memory, PIIMiddleware("email"), Insists()],
+        middleware=_listed(memory, PIIMiddleware("email"), Insists()),
         context_schema=Context,
         checkpointer=checkpointer,
     )
@@ -170,7 +174,7 @@ def team_app(model: Talker, memory: MemoryMiddleware, checkpointer: Any) -> Any:
     alice = create_agent(
         model,
         [look, send, to_bob],
-        middleware=[memory, PIIMiddleware("email"), Insists()],
+        middleware=_listed(memory, PIIMiddleware("email"), Insists()),
         context_schema=Context,
     )
     graph = StateGraph(MessagesState, context_schema=Context)
