@@ -76,9 +76,9 @@ def test_vector_when_text_is_long_then_is_the_mean_of_all_its_tokens() -> None:
     """No text is cut: what stands at the end counts as much, however many different tokens there are."""
     embeddings = WordLlamaEmbeddings()
     model = wordllama._load(wordllama.package_folder())
-    text = " ".join(map(chr, range(0x400, 0x2000))) + " banana" * 5000
+    text = " ".join(sorted(model.tokenizer.get_vocab())[5000:9000]) + " banana" * 5000
     ids = model.tokenizer.encode(text, add_special_tokens=False).ids
-    assert len(set(ids)) > wordllama._CHUNK / 4
+    assert len(set(ids)) > 2 * wordllama._CHUNK
     mean = model.table[ids].astype(np.float64).mean(axis=0)
     assert embeddings.vectors([text])[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
 
@@ -103,7 +103,7 @@ def test_vectors_when_computed_elsewhere_then_are_the_same_to_the_last_bit() -> 
         ).stdout.strip()
         for seed, threads in (("1", "1"), ("2", "2"))
     }
-    assert digests == {"DIGEST"}
+    assert digests == {"be078f73ac33c2b4616055e5d93083c60616303982be0a45076a93d608ac6948"}
 
 
 def _digest(texts: list[str]) -> str:
@@ -191,7 +191,7 @@ def test_weights_when_bytes_differ_then_are_refused_with_both_digests(
 def test_weights_when_missing_then_error_names_the_file(package: Path) -> None:
     """A package without weights, as some builds are, is an error of the settings."""
     (package / wordllama.WEIGHTS).unlink()
-    with pytest.raises(SettingsError, match="cannot read .*No such file"):
+    with pytest.raises(SettingsError, match=r"cannot read .*No such file"):
         WordLlamaEmbeddings().embed_query("red")
 
 
