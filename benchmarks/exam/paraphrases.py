@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from langgraft.benchmarks.comparison.estimates import proportion
 from langgraft.benchmarks.reporting.words import number
@@ -23,11 +23,15 @@ from langgraft.memory.settings import make_ranker
 
 Kind: TypeAlias = Literal["paraphrased", "overlapping"]
 
-RANKERS: Final[Mapping[str, Mapping[str, str]]] = {
+RANKERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "bm25": {"ranker": "bm25"},
     "dense, hashing": {"ranker": "dense", "embeddings": "hashing"},
     "dense, wordllama": {"ranker": "dense", "embeddings": "wordllama"},
-    "hybrid, reciprocal ranks": {"ranker": "semantic", "fusion": "reciprocal ranks"},
+    "hybrid, reciprocal ranks": {
+        "ranker": "semantic",
+        "fusion": "reciprocal ranks",
+        "weights": (1, 1),
+    },
     "semantic": {"ranker": "semantic"},
 }
 """Settings of the rankers in the table, by name."""
@@ -63,7 +67,7 @@ def paraphrases() -> tuple[Paraphrase, ...]:
 def ranks(ranker: Ranker, questions: Sequence[Paraphrase]) -> list[int]:
     """Return the rank of each question's text among the texts of all questions, from 1.
 
-    A text that is not found has the rank after the last.
+    A text that is not among the first few has the rank after these.
     """
     texts = list(dict.fromkeys(each.text for each in questions))
     index = ranker.index()
@@ -71,8 +75,8 @@ def ranks(ranker: Ranker, questions: Sequence[Paraphrase]) -> list[int]:
         index.put(text, text, (place,))
     found = []
     for each in questions:
-        order = [hit.id for hit in index.search(each.question, limit=len(texts))]
-        found.append(order.index(each.text) + 1 if each.text in order else len(texts) + 1)
+        first = [hit.id for hit in index.search(each.question, limit=DEPTHS[-1])]
+        found.append(first.index(each.text) + 1 if each.text in first else DEPTHS[-1] + 1)
     return found
 
 

@@ -25,6 +25,7 @@ from langgraft.memory.rankers.base import (
     Ranker,
     RankerIndex,
     Scored,
+    SelectiveIndex,
     Ties,
     check_ties,
     is_ranker,
@@ -271,14 +272,23 @@ class _Part:
                 rank, score = place, hit.score
             yield hit, self.weight / (k + rank), {f"{self.name}_rank": rank}
 
-    def by_score(self, query: str, documents: Collection[DocumentId]) -> Iterator[_Share]:
-        """Yield those of some documents that this ranker matches, with their scores."""
-        hits = search_among(self.index, query, documents, limit=len(documents))
+    def by_score(
+        self, query: str, pool: Sequence[Scored], others: Collection[DocumentId]
+    ) -> Iterator[_Share]:
+        """Yield the best of this ranker, and those of some others that it matches."""
+        hits = [*pool, *_among(self.index, query, others)]
         bounded = self.index if hits and isinstance(self.index, BoundedIndex) else None
         highest = 1.0 if bounded is None else bounded.highest(query)
         for hit in hits:
             share = round(max(hit.score, 0.0) / highest, SCORE_DECIMALS)
             yield hit, self.weight * share, {f"{self.name}_share": share}
+
+
+def _among(index: RankerIndex, query: str, documents: Collection[DocumentId]) -> list[Scored]:
+    """Return those of some documents that an index matches."""
+    if isinstance(index, SelectiveIndex):
+        return index.search_among(query, documents, limit=len(documents))
+    return search_among(index, query, documents, limit=len(documents))
 
 
 class HybridIndex(CompositeIndex):
@@ -338,9 +348,12 @@ class HybridIndex(CompositeIndex):
         """Return what each part adds to the sums of documents."""
         if self._fusion == "reciprocal ranks":
             return [part.by_rank(query, self._pool, self._k) for part in self._parts]
-        pools = (part.index.search(query, limit=self._pool) for part in self._parts)
+        pools = [part.index.search(query, limit=self._pool) for part in self._parts]
         documents = {hit.id for pool in pools for hit in pool}
-        return [part.by_score(query, documents) for part in self._parts]
+        return [
+            part.by_score(query, pool, documents - {hit.id for hit in pool})
+            for part, pool in zip(self._parts, pools, strict=True)
+        ]
 
 
 def _beyond(rankings: Iterable[Sequence[Scored]], known: set[DocumentId]) -> list[Scored]:
