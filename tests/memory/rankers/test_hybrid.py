@@ -126,13 +126,28 @@ def test_ranking_when_scores_are_fused_then_follows_the_formula(
 
 def test_scores_when_only_common_words_match_then_meaning_decides() -> None:
     """Words that no text holds count in what BM25 could reach, so a match of "the" adds little."""
-    table = {"where is the car": [1.0, 0.0], "an automobile": [0.9, 0.4], "the sea": [0.0, 1.0]}
+    table = {"where is the car": [1.0, 0.0], "an automobile": [0.6, 0.8], "the sea": [0.0, 1.0]}
     texts = {1: "an automobile", 2: "the sea"}
     for fusion, first in (("reciprocal ranks", 2), ("scores", 1)):
         dense = Dense(TableEmbeddings(table))
         ranker = Hybrid((BM25(), dense), weights=(2, 1), fusion=fusion)  # type: ignore[arg-type]
         (best, *_) = _filled(ranker, texts).search("where is the car", limit=2)
         assert best.id == first
+
+
+def test_scores_when_a_text_is_in_one_pool_only_then_the_other_ranker_scores_it_too() -> None:
+    """A pool says which texts are ranked, not which figures count."""
+    table = {"red key": [1.0, 0.0], "a red red key": [0.8, 0.6], "the red box": [1.0, 0.1]}
+    dense = Dense(TableEmbeddings(table))
+    texts = {1: "a red red key", 2: "the red box"}
+    narrow, wide = (
+        _filled(Hybrid((BM25(), dense), pool=pool, fusion="scores"), texts).search(
+            "red key", limit=2
+        )
+        for pool in (1, 2)
+    )
+    assert narrow == wide
+    assert all({"bm25_share", "dense_share"} <= hit.parts.keys() for hit in narrow)
 
 
 def test_hit_when_scores_are_fused_then_carries_every_score_and_share() -> None:
