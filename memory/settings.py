@@ -24,19 +24,35 @@ _RANKERS: Mapping[str, type[Any]] = {
     "term_overlap": TermOverlap,
 }
 
+_COMPOSED: Mapping[str, Mapping[str, Any]] = {
+    # By words and by meaning. A sum of reciprocal ranks would count a match of "the" as much as one
+    # of a name. Twice as much for words: names and numbers mean nothing to the embedder.
+    "semantic": {
+        "ranker": "hybrid",
+        "rankers": ("bm25", {"ranker": "dense", "embeddings": "wordllama"}),
+        "weights": (2.0, 1.0),
+        "fusion": "scores",
+    },
+}
+"""Short names for settings of rankers."""
+
 
 def make_ranker(settings: Mapping[str, Any]) -> Ranker:
     """Build a ranker from plain settings such as `{"ranker": "bm25", "k1": 1.2}`.
 
     Rankers made of others have these in `rankers` (hybrid) or `of` (mmr), by name or as settings.
+    `semantic` is a hybrid of BM25 and the embedder `wordllama` (extra `semantic`).
     What a ranker's `describe` returns gives that ranker again, unless it embeds with an object
     that cannot be named: that has to be given itself.
 
     Raises:
         SettingsError: There is no such ranker or setting, or a value is not possible.
     """
-    values = {key: _made(key, value) for key, value in settings.items()}
-    name = values.pop("ranker", None)
+    name = settings.get("ranker")
+    if isinstance(name, str) and name in _COMPOSED:
+        own = {key: value for key, value in settings.items() if key != "ranker"}
+        return make_ranker({**_COMPOSED[name], **own})
+    values = {key: _made(key, value) for key, value in settings.items() if key != "ranker"}
     if "ranker" not in settings:
         msg = (
             f"settings of a ranker name it as `ranker`, such as {{'ranker': 'bm25', 'k1': 1.2}};"
@@ -44,7 +60,7 @@ def make_ranker(settings: Mapping[str, Any]) -> Ranker:
         )
         raise SettingsError(msg)
     if not isinstance(name, str) or name not in _RANKERS:
-        msg = f"unknown ranker {name!r}: {did_you_mean(name, _RANKERS)}"
+        msg = f"unknown ranker {name!r}: {did_you_mean(name, [*_RANKERS, *_COMPOSED])}"
         raise SettingsError(msg)
     kind = _RANKERS[name]
     fields = {field.name for field in dataclasses.fields(kind)}

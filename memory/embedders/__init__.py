@@ -1,6 +1,6 @@
 """Embedders: vectors for texts, asked for once.
 
-`make_embedder` turns a name (`"hashing"`, `"openai:text-embedding-3-small"`) or any LangChain
+`make_embedder` turns a name (`"hashing"`, `"wordllama"`, `"openai:text-embedding-3-small"`) or any LangChain
 `Embeddings` into a `CachedEmbedder`, whose fingerprint says what its vectors depend on. Whatever
 ranks by vectors says which it lacks (`EmbeddingRequest`); whoever may wait fetches them.
 """
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         VectorCache,
     )
     from langgraft.memory.embedders.named import HashingEmbeddings, make_embedder
+    from langgraft.memory.embedders.wordllama import WordLlamaEmbeddings
 
 __all__ = [
     "CachedEmbedder",
@@ -29,6 +30,7 @@ __all__ = [
     "SQLiteVectors",
     "VectorCache",
     "Vectors",
+    "WordLlamaEmbeddings",
     "make_embedder",
 ]
 
@@ -36,6 +38,7 @@ _MODULES = {
     "base": ("Embedder", "EmbeddingRequest", "Role", "Vectors"),
     "cached": ("CachedEmbedder", "MemoryVectors", "SQLiteVectors", "VectorCache"),
     "named": ("HashingEmbeddings", "make_embedder"),
+    "wordllama": ("WordLlamaEmbeddings",),
 }
 
 __getattr__, __dir__ = lazy_exports(

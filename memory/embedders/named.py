@@ -21,6 +21,12 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.memory.embedders.base import Vectors
 from langgraft.memory.embedders.cached import CachedEmbedder, VectorCache
+from langgraft.memory.embedders.wordllama import DIMENSIONS as WORDLLAMA_DIMENSIONS
+from langgraft.memory.embedders.wordllama import (
+    TOKENIZER_SHA256,
+    WEIGHTS_SHA256,
+    WordLlamaEmbeddings,
+)
 from langgraft.memory.words import hidden_characters, runs, tokenize
 
 _UNTOLD = (
@@ -116,6 +122,7 @@ def make_embedder(
     | `embeddings` | is |
     |---|---|
     | `"hashing"`, `"hashing:256"` | `HashingEmbeddings`: offline, lexical |
+    | `"wordllama"` | `WordLlamaEmbeddings`: offline, by meaning; the extra `semantic` |
     | `"openai:text-embedding-3-small"` | what LangChain's `init_embeddings` makes of it |
     | a LangChain `Embeddings` object | itself; a `CachedEmbedder` is returned as it is |
 
@@ -136,8 +143,8 @@ def make_embedder(
         return CachedEmbedder(named.make, named.describe(), cache)
     if not isinstance(embeddings, Embeddings):
         msg = (
-            f"embeddings must be 'hashing', a name such as 'openai:text-embedding-3-small' or a"
-            f" LangChain Embeddings object, got {embeddings!r}"
+            "embeddings must be 'hashing', 'wordllama', a name such as"
+            f" 'openai:text-embedding-3-small' or a LangChain Embeddings object, got {embeddings!r}"
         )
         raise SettingsError(msg)
     _refuse("dimensions", dimensions, type(embeddings).__name__)
@@ -147,6 +154,8 @@ def make_embedder(
         return embeddings
     if isinstance(embeddings, HashingEmbeddings) and fingerprint is None:
         return make_embedder("hashing", dimensions=embeddings.dimensions, cache=cache)
+    if isinstance(embeddings, WordLlamaEmbeddings) and fingerprint is None:
+        return make_embedder("wordllama", cache=cache)
     described: Mapping[str, JSON] | str = fingerprint or describe_embeddings(embeddings)
     return CachedEmbedder(partial(_itself, embeddings), {"embeddings": described}, cache)
 
@@ -167,6 +176,8 @@ class NamedEmbeddings:
         """
         if self.name == "hashing":
             return HashingEmbeddings(cast("int", self.dimensions))
+        if self.name == "wordllama":
+            return WordLlamaEmbeddings()
         # Loaded here: nobody who ranks by words should wait for it.
         langchain = importlib.import_module("langchain.embeddings")
         options: dict[str, Any] = {}
@@ -182,6 +193,13 @@ class NamedEmbeddings:
         """Return what the vectors depend on."""
         if self.name == "hashing":
             return {"embeddings": "hashing", "dimensions": self.dimensions, "features": FEATURES}
+        if self.name == "wordllama":
+            return {
+                "embeddings": "wordllama",
+                "dimensions": self.dimensions,
+                "weights": WEIGHTS_SHA256,
+                "tokenizer": TOKENIZER_SHA256,
+            }
         chosen: dict[str, JSON] = {}
         if self.dimensions is not None:
             chosen["dimensions"] = self.dimensions
@@ -189,7 +207,7 @@ class NamedEmbeddings:
 
 
 def read_name(name: str, dimensions: int | None = None) -> NamedEmbeddings:
-    """Read `"hashing"`, `"hashing:256"` or `"provider:model"`.
+    """Read `"hashing"`, `"hashing:256"`, `"wordllama"` or `"provider:model"`.
 
     Raises:
         SettingsError: It is none of these, or states dimensions twice and differently.
@@ -202,9 +220,16 @@ def read_name(name: str, dimensions: int | None = None) -> NamedEmbeddings:
             raise SettingsError(msg)
         chosen = HashingEmbeddings(DIMENSIONS if stated is None else stated)
         return NamedEmbeddings("hashing", chosen.dimensions)
-    if not (provider.strip() and model.strip()):
+    if name == "wordllama":
+        if dimensions not in (None, WORDLLAMA_DIMENSIONS):
+            msg = (
+                f"embeddings 'wordllama' have {WORDLLAMA_DIMENSIONS} dimensions, not {dimensions!r}"
+            )
+            raise SettingsError(msg)
+        return NamedEmbeddings(name, WORDLLAMA_DIMENSIONS)
+    if provider == "wordllama" or not (provider.strip() and model.strip()):
         msg = (
-            f"unknown embeddings {name!r}; give 'hashing', 'hashing:<dimensions>' or"
+            f"unknown embeddings {name!r}; give 'hashing', 'hashing:<dimensions>', 'wordllama' or"
             " '<provider>:<model>', such as 'openai:text-embedding-3-small'"
         )
         raise SettingsError(msg)

@@ -108,6 +108,15 @@ class SelectiveIndex(RankerIndex, Protocol):
 
 
 @runtime_checkable
+class BoundedIndex(RankerIndex, Protocol):
+    """A `RankerIndex` that knows how high a score for a query can be."""
+
+    def highest(self, query: str) -> float:
+        """Return a number above 0 that no document's score exceeds, whatever its text."""
+        ...
+
+
+@runtime_checkable
 class BulkIndex(RankerIndex, Protocol):
     """A `RankerIndex` that takes many documents for less than one by one."""
 

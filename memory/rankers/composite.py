@@ -1,4 +1,4 @@
-"""Rankers made of other rankers: reciprocal-rank fusion, and maximal marginal relevance."""
+"""Rankers made of other rankers: fusion of ranks or scores, and maximal marginal relevance."""
 
 import math
 from collections import Counter
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from langgraft._core.errors import SettingsError
 from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
 from langgraft.memory.rankers.base import (
     SCORE_DECIMALS,
+    BoundedIndex,
     Document,
     DocumentId,
     DurableIndex,
@@ -24,6 +25,7 @@ from langgraft.memory.rankers.base import (
     Ranker,
     RankerIndex,
     Scored,
+    SelectiveIndex,
     Ties,
     check_ties,
     is_ranker,
@@ -119,23 +121,36 @@ class CompositeIndex:
 
 _FEWEST: Final = 2
 
+Fusion: TypeAlias = Literal["reciprocal ranks", "scores"]
+"""What of each ranking a hybrid adds up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hybrid:
-    """Rank by reciprocal-rank fusion of other rankers (Cormack, Clarke and Büttcher, 2009).
+    """Rank by a sum over other rankers: of reciprocal ranks, or of scores.
 
     Each ranker contributes its best `pool` documents, ties at the edge decided as it decides
-    them. A document's score is the sum, over the rankers whose pool holds it, of
+    them. With `fusion="reciprocal ranks"` (Cormack, Clarke and Büttcher, 2009) a document's score
+    is the sum, over the rankers whose pool holds it, of
 
         weight / (k + rank)
 
     with ranks from 1; within a pool, documents of equal score share the best rank among them.
+    With `fusion="scores"` it is the sum, over all rankers, of
+
+        weight · score / highest
+
+    for the documents of all pools. `highest` is what no score for this query can exceed: for
+    `BM25`, all of the query's words count, those that no document holds too. So a match of common
+    words adds little, and a match of rare words decides. It is 1 for rankers that have no such
+    bound, and for `Dense`. A score below 0 counts as 0.
+
     Equal sums come by `ties`. Documents outside of all pools follow with a score of 0: first
     those that the first ranker matches, in its order, then what only later ones match. So a
     longer list always begins with the shorter one, and a filter finds what lies deep.
 
-    A hit's `parts` hold each ranker's score and rank for a document in its pool, under the
-    ranker's name; the second of a name is `dense_2`.
+    A hit's `parts` hold each ranker's score, and the rank (`dense_rank`) or the share of `highest`
+    (`dense_share`), under the ranker's name; the second of a name is `dense_2`.
 
     Raises:
         SettingsError: There are fewer than two rankers, not one weight for each, or a number is
@@ -156,6 +171,9 @@ class Hybrid:
 
     ties: Ties = "oldest"
     """Which of equal documents comes first."""
+
+    fusion: Fusion = "reciprocal ranks"
+    """What is added up."""
 
     def __post_init__(self) -> None:
         check_argument("`rankers` of Hybrid", self.rankers, Sequence[Ranker])
@@ -183,6 +201,9 @@ class Hybrid:
         if not all(math.isfinite(weight) and weight >= 0 for weight in weights) or not any(weights):
             msg = f"weights must be finite, at least 0 and not all 0, got {self.weights!r}"
             raise SettingsError(msg)
+        if self.fusion not in get_args(Fusion):
+            msg = f"fusion must be 'reciprocal ranks' or 'scores', got {self.fusion!r}"
+            raise SettingsError(msg)
         check_ties(self.ties)
 
     def index(self) -> RankerIndex:
@@ -192,13 +213,13 @@ class Hybrid:
             _Part(name, weight, ranker.index())
             for name, weight, ranker in zip(names, self._weights, self.rankers, strict=True)
         ]
-        return HybridIndex(parts, k=self.k, pool=self.pool, ties=self.ties)
+        return HybridIndex(parts, k=self.k, pool=self.pool, ties=self.ties, fusion=self.fusion)
 
     def describe(self) -> dict[str, JSON]:
         """Return the settings as JSON, for manifests."""
         return {
             "ranker": "hybrid",
-            "fusion": "reciprocal ranks",
+            "fusion": self.fusion,
             "rankers": [ranker.describe() for ranker in self.rankers],
             "k": self.k,
             "weights": list(self._weights),
@@ -231,6 +252,10 @@ def part_names(rankers: Sequence[Ranker]) -> list[str]:
     return names
 
 
+_Share: TypeAlias = tuple[Scored, float, dict[str, float]]
+"""A document as one ranker scores it, what that adds to its sum, and how."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
     """One of the rankers."""
@@ -239,24 +264,45 @@ class _Part:
     weight: float
     index: RankerIndex
 
-    def pool(self, query: str, size: int) -> Iterator[tuple[Scored, int]]:
+    def by_rank(self, query: str, size: int, k: float) -> Iterator[_Share]:
         """Yield this ranker's best documents with their ranks, which equals share."""
         rank, score = 0, math.nan
         for place, hit in enumerate(self.index.search(query, limit=size), 1):
             if hit.score != score:
                 rank, score = place, hit.score
-            yield hit, rank
+            yield hit, self.weight / (k + rank), {f"{self.name}_rank": rank}
+
+    def by_score(
+        self, query: str, pool: Sequence[Scored], others: Collection[DocumentId]
+    ) -> Iterator[_Share]:
+        """Yield the best of this ranker, and those of some others that it matches."""
+        hits = [*pool, *_among(self.index, query, others)]
+        bounded = self.index if hits and isinstance(self.index, BoundedIndex) else None
+        highest = 1.0 if bounded is None else bounded.highest(query)
+        for hit in hits:
+            share = round(max(hit.score, 0.0) / highest, SCORE_DECIMALS)
+            yield hit, self.weight * share, {f"{self.name}_share": share}
+
+
+def _among(index: RankerIndex, query: str, documents: Collection[DocumentId]) -> list[Scored]:
+    """Return those of some documents that an index matches."""
+    if isinstance(index, SelectiveIndex):
+        return index.search_among(query, documents, limit=len(documents))
+    return search_among(index, query, documents, limit=len(documents))
 
 
 class HybridIndex(CompositeIndex):
     """A durable `EmbeddingIndex` made of others; it is not safe for threads on its own."""
 
-    def __init__(self, parts: Sequence[_Part], *, k: float, pool: int, ties: Ties) -> None:
+    def __init__(
+        self, parts: Sequence[_Part], *, k: float, pool: int, ties: Ties, fusion: Fusion
+    ) -> None:
         super().__init__([part.index for part in parts])
         self._parts = parts
         self._k = k
         self._pool = pool
         self._ties = ties
+        self._fusion = fusion
 
     def search(self, query: str, *, limit: int) -> list[Scored]:
         """Return the best `limit` documents that any of the rankers matches, best first."""
@@ -289,16 +335,25 @@ class HybridIndex(CompositeIndex):
         """Rank what the pools hold."""
         sums: dict[DocumentId, float] = {}
         parts: dict[DocumentId, dict[str, float]] = {}
-        for part in self._parts:
-            for hit, rank in part.pool(query, self._pool):
-                share = part.weight / (self._k + rank)
+        for part, shares in zip(self._parts, self._shares(query), strict=True):
+            for hit, share, how in shares:
                 sums[hit.id] = sums.get(hit.id, 0.0) + share
-                said = parts.setdefault(hit.id, {})
-                said[part.name], said[f"{part.name}_rank"] = hit.score, rank
+                parts.setdefault(hit.id, {}).update({part.name: hit.score} | how)
         orders = {document: self._documents[document].order for document in sums}
         ids = sorted(sums, key=orders.__getitem__, reverse=self._ties == "newest")
         hits = [Scored(i, round(sums[i], SCORE_DECIMALS), parts[i]) for i in ids]
         return sorted(hits, key=lambda hit: -hit.score)
+
+    def _shares(self, query: str) -> list[Iterator[_Share]]:
+        """Return what each part adds to the sums of documents."""
+        if self._fusion == "reciprocal ranks":
+            return [part.by_rank(query, self._pool, self._k) for part in self._parts]
+        pools = [part.index.search(query, limit=self._pool) for part in self._parts]
+        documents = {hit.id for pool in pools for hit in pool}
+        return [
+            part.by_score(query, pool, documents - {hit.id for hit in pool})
+            for part, pool in zip(self._parts, pools, strict=True)
+        ]
 
 
 def _beyond(rankings: Iterable[Sequence[Scored]], known: set[DocumentId]) -> list[Scored]:

@@ -329,6 +329,19 @@ class LexicalIndex(Postings):
         matching = np.flatnonzero(scores != 0)
         return self._ranking(slots[matching], scores[matching], limit)
 
+    def highest(self, query: str) -> float:
+        """Return what no document scores more than: the worth of all terms, unknown ones too.
+
+        It is 1 for a query without a term.
+        """
+        rarity, size = self._rarity(), len(self.documents)
+        worth = 0.0
+        for term, count in Counter(tokenize(query)).items():
+            posting = self.posting(term)
+            each = rarity(posting.documents if posting else 0, size)
+            worth += max(each, 0.0) * (count if self._query_counts else 1)
+        return worth or 1.0
+
     def _ranking(self, slots: Slots, scores: Floats, limit: int) -> list[Scored]:
         return best(self.documents, slots, scores, limit=limit, ties=self._ties)
 

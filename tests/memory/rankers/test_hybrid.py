@@ -10,6 +10,7 @@ from table_embeddings import TableEmbeddings
 from langgraft._core.errors import SettingsError
 from langgraft.memory.embedders import HashingEmbeddings
 from langgraft.memory.rankers import BM25, Dense, EmbeddingIndex, Hybrid, RankerIndex, TermOverlap
+from langgraft.memory.rankers.base import BoundedIndex, search_among
 from langgraft.memory.settings import make_ranker
 
 TEXTS = st.lists(st.sampled_from(["red", "blue", "key", "1", "opened"]), max_size=5).map(" ".join)
@@ -80,6 +81,84 @@ def test_ranking_when_fused_then_follows_the_formula(
         assert index.search(query, limit=limit) == full[:limit]
 
 
+@given(
+    documents=DOCUMENTS,
+    query=TEXTS,
+    rankers=RANKERS,
+    pool=st.integers(1, 8),
+    ties=st.sampled_from(["oldest", "newest"]),
+    data=st.data(),
+)
+def test_ranking_when_scores_are_fused_then_follows_the_formula(
+    *,
+    documents: dict[int, str],
+    query: str,
+    rankers: Any,
+    pool: int,
+    ties: Any,
+    data: st.DataObject,
+) -> None:
+    """Scores are sums of weight · score / highest over the pools; every limit cuts one ranking."""
+    weights = data.draw(st.tuples(*[st.sampled_from([0.5, 1.0, 2.0])] * len(rankers)))
+    ranker = Hybrid(rankers, weights=weights, pool=pool, ties=ties, fusion="scores")
+    index = _filled(ranker, dict(data.draw(st.permutations(list(documents.items())))))
+    full = index.search(query, limit=1000)
+    parts = [_filled(part, documents) for part in rankers]
+    pooled = {hit.id for part in parts for hit in part.search(query, limit=pool)}
+    sums = dict.fromkeys(pooled, 0.0)
+    for part, weight in zip(parts, weights, strict=True):
+        highest = part.highest(query) if isinstance(part, BoundedIndex) else 1.0
+        for hit in part.search(query, limit=1000):
+            assert hit.score <= highest + 1e-9
+            if hit.id in pooled:
+                sums[hit.id] += weight * max(hit.score, 0.0) / highest
+    assert {hit.id for hit in full[: len(pooled)]} == pooled
+    for hit in full[: len(pooled)]:
+        assert hit.score == pytest.approx(sums[hit.id], abs=1e-8)
+    step = 1 if ties == "oldest" else -1
+    order = [(-hit.score, step * int(str(hit.id))) for hit in full[: len(pooled)]]
+    assert order == sorted(order)
+    for limit in range(len(full) + 1):
+        assert index.search(query, limit=limit) == full[:limit]
+        among = {hit.id for hit in full[limit:]}
+        assert search_among(index, query, among, limit=99) == full[limit:]
+
+
+def test_scores_when_only_common_words_match_then_meaning_decides() -> None:
+    """Words that no text holds count in what BM25 could reach, so a match of "the" adds little."""
+    table = {"where is the car": [1.0, 0.0], "an automobile": [0.6, 0.8], "the sea": [0.0, 1.0]}
+    texts = {1: "an automobile", 2: "the sea"}
+    for fusion, first in (("reciprocal ranks", 2), ("scores", 1)):
+        dense = Dense(TableEmbeddings(table))
+        ranker = Hybrid((BM25(), dense), weights=(2, 1), fusion=fusion)  # type: ignore[arg-type]
+        (best, *_) = _filled(ranker, texts).search("where is the car", limit=2)
+        assert best.id == first
+
+
+def test_scores_when_a_text_is_in_one_pool_only_then_the_other_ranker_scores_it_too() -> None:
+    """A pool says which texts are ranked, not which figures count."""
+    table = {"red key": [1.0, 0.0], "a red red key": [0.8, 0.6], "the red box": [1.0, 0.1]}
+    dense = Dense(TableEmbeddings(table))
+    texts = {1: "a red red key", 2: "the red box"}
+    narrow, wide = (
+        _filled(Hybrid((BM25(), dense), pool=pool, fusion="scores"), texts).search(
+            "red key", limit=2
+        )
+        for pool in (1, 2)
+    )
+    assert narrow == wide
+    assert all({"bm25_share", "dense_share"} <= hit.parts.keys() for hit in narrow)
+
+
+def test_hit_when_scores_are_fused_then_carries_every_score_and_share() -> None:
+    """The parts are the rankers' own scores, and their shares of what is possible."""
+    ranker = Hybrid((TermOverlap(), Dense("hashing:32")), fusion="scores")
+    (hit, *_) = _filled(ranker, {1: "red key", 2: "red box"}).search("red unseen", limit=1)
+    assert (hit.parts["term_overlap"], hit.parts["term_overlap_share"]) == (1.0, 0.5)
+    assert hit.parts["dense"] == hit.parts["dense_share"]
+    assert hit.score == round(0.5 + hit.parts["dense"], 9)
+
+
 def test_hit_when_fused_then_carries_every_score_and_rank() -> None:
     """The parts are the rankers' own scores and shared ranks, also where a name comes twice."""
     ranker = Hybrid((TermOverlap(), Dense("hashing:32"), Dense("hashing:64")))
@@ -144,13 +223,15 @@ def test_index_when_parts_share_an_embedder_then_it_is_asked_once() -> None:
         {"rankers": ["term_overlap", {"ranker": "dense", "dimensions": 64}]},
         {"rankers": ["bm25", {"ranker": "hybrid", "pool": 5}], "weights": [1, 0.5], "k": 1},
         {"rankers": [{"ranker": "mmr", "of": "bm25"}, "dense"], "pool": 7, "ties": "newest"},
+        {"fusion": "scores"},
+        {"ranker": "semantic", "pool": 50},
     ],
 )
 def test_ranker_when_described_then_the_description_makes_it_again(
     settings: dict[str, Any],
 ) -> None:
     """`describe` and `make_ranker` are inverse, also for what a hybrid is made of."""
-    ranker = make_ranker({"ranker": "hybrid", **settings})
+    ranker = make_ranker({"ranker": "hybrid"} | settings)
     assert make_ranker(ranker.describe()) == ranker
     assert hash(make_ranker(ranker.describe())) == hash(ranker)
     assert Hybrid() == Hybrid([BM25(), Dense()], weights=[1, 1])  # type: ignore[arg-type]
@@ -173,7 +254,7 @@ def test_ranker_when_described_then_the_description_makes_it_again(
         ({"pool": 0}, "pool must be an integer"),
         ({"pool": 1.5}, "pool must be an integer"),
         ({"ties": "random"}, "ties must be"),
-        ({"fusion": "sums"}, "has no setting 'fusion' of 'sums'"),
+        ({"fusion": "sums"}, "fusion must be 'reciprocal ranks' or 'scores', got 'sums'"),
     ],
 )
 def test_ranker_when_settings_are_impossible_then_is_refused(
