@@ -62,8 +62,8 @@ from langgraft.benchmarks.reporting.findings import (
 )
 
 Word: TypeAlias = Literal["helps", "harms", "no detectable difference", "cannot tell", "not tested"]
-"""`not tested`: nothing was recalled in any attempt; `cannot tell`: incomplete, too few runs, or another
-verdict without one of the runs of the baseline."""
+"""`not tested`: nothing was recalled in any attempt; `cannot tell`: incomplete, too few runs, too few tasks to
+find even a difference of half of all tasks, or another verdict without one of the runs of the baseline."""
 
 _COUNTED: Final = ("prompt_tokens", "completion_tokens")
 _WORDS: Final[Mapping[str, Word]] = {

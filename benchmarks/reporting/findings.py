@@ -225,6 +225,8 @@ def sentence(contrast: Contrast) -> str:
     if contrast.verdict == "unclear":
         doubt = "without one of the runs without memory the verdict would be another"
         return f"What {name} does is unclear, for {doubt}: {numbers}{corrected})."
+    if contrast.verdict == "too small":
+        return f"What {name} does cannot be told: {numbers}{corrected}).{_power(contrast)}"
     if contrast.verdict != "no detectable difference":
         return f"{_clause([name], contrast.verdict)}: {numbers}{corrected})."
     alone = ""
@@ -245,6 +247,11 @@ def _power(contrast: Contrast) -> str:
         return (
             " With so few items or runs this study cannot detect any difference"
             f" {contrast.condition} may make, however large."
+        )
+    if contrast.verdict == "too small":
+        return (
+            f" With so few items or runs only a true difference of {detectable(contrast.detectable)} or"
+            " more would have been detected four times in five."
         )
     return (
         f" A true difference of {detectable(contrast.detectable)} would have been detected"
@@ -290,6 +297,7 @@ _VERBS: Mapping[str, str] = {
     "no detectable difference": "made no detectable difference",
     "unclear": "came out unclear",
     "too few runs": "had too few runs for a verdict",
+    "too small": "had too few items or runs for a verdict",
 }
 
 
@@ -345,7 +353,7 @@ def _reach(tested: Sequence[Contrast]) -> str:
         )
     if blind:
         verb = "has" if len(blind) == 1 else "have"
-        parts.insert(0, f"{listing(blind)} {verb} too few runs for any difference to be detected.")
+        parts.insert(0, f"{listing(blind)} {verb} too few items or runs for any difference to be detected.")
     return " ".join(parts)
 
 
