@@ -662,7 +662,11 @@ def reach_of(plan: AblationPlan) -> tuple[str, ...]:
     takes = [f"{100 * effect:.0f} points take {n:,} test tasks" for effect, n in needed if n]
     fewest = needed[0][1]
     if fewest is None or tasks < fewest:
-        takes.append(f"with {tasks:,} expect 'cannot tell' unless the difference is larger")
+        takes.append(
+            f"with {tasks:,} the verdict will be 'cannot tell'"
+            if math.isinf(found)
+            else f"with {tasks:,} expect 'cannot tell' unless the difference is larger"
+        )
     return (told, "; ".join(takes))
 
 

@@ -337,7 +337,9 @@ class _Sides:
             if own is not None and len(values) > 1:
                 alone = [*estimates]
                 alone[place] = side.estimate(order_effects(values))
-                contrast = replace(contrast, verdict_of_others=self._verdicts(sides, alone, reach)[place])
+                contrast = replace(
+                    contrast, verdict_of_others=self._verdicts(sides, alone, reach)[place]
+                )
             found.append(contrast)
         return tuple(found)
 
@@ -347,9 +349,7 @@ class _Sides:
         sides = self._sides(names)
         for side, estimate in zip(sides, _estimates(sides), strict=True):
             contrast, p = side.contrast(estimate, 1), estimate.p if estimate else 1.0
-            verdict = judge(
-                estimate, p, complete=side.complete, detectable=contrast.detectable
-            )
+            verdict = judge(estimate, p, complete=side.complete, detectable=contrast.detectable)
             found.append(replace(contrast, verdict=verdict))
         return tuple(found)
 

@@ -353,7 +353,9 @@ def _reach(tested: Sequence[Contrast]) -> str:
         )
     if blind:
         verb = "has" if len(blind) == 1 else "have"
-        parts.insert(0, f"{listing(blind)} {verb} too few items or runs for any difference to be detected.")
+        parts.insert(
+            0, f"{listing(blind)} {verb} too few items or runs for any difference to be detected."
+        )
     return " ".join(parts)
 
 

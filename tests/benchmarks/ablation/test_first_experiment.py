@@ -17,10 +17,12 @@ DEVICES = ("wifi", "printer", "phone", "vpn")
 def experiment() -> Experiment:
     """Return the experiment that README shows, with the simulated model of the example."""
     code = next(
-        block for block in README.read_text().split("```python\n") if block.startswith("# my_app.py")
+        block
+        for block in README.read_text().split("```python\n")
+        if block.startswith("# my_app.py")
     )
     names: dict[str, object] = {"__name__": "my_app"}
-    exec(code.partition("```")[0], names)  # noqa: S102
+    exec(code.partition("```")[0], names)
     found = names["experiment"]
     assert isinstance(found, Experiment)
     return replace(found, model=lambda seed: TriesFixes(seed=seed), conditions=("full_history",))
