@@ -39,6 +39,9 @@ FEWEST_RUNS = 3
 LARGEST: Final = 0.5
 """A study that detects only larger differences is too small to say that there is none: half of all items."""
 
+EQUIVALENCE: Final = 2 * SIGNIFICANCE
+"""Two one-sided tests, each at the level, place a difference where this level's interval (90 %) lies."""
+
 MARGIN: Final = 0.10
 """Difference up to which a control counts as none, where nothing else is stated: ten points."""
 

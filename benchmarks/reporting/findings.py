@@ -26,6 +26,7 @@ from langgraft.benchmarks.comparison.estimates import mean_estimate
 from langgraft.benchmarks.comparison.outcomes import Scores, in_common
 from langgraft.benchmarks.comparison.power import planned_difference
 from langgraft.benchmarks.comparison.verdicts import (
+    EQUIVALENCE,
     FEWEST_RUNS,
     POWER,
     SIGNIFICANCE,
@@ -64,7 +65,9 @@ EXPLORATORY: Final = (
     "Exploratory: all that follows was not registered. Verdicts there are of contrasts that the study itself"
     " declares; read them as descriptions to be tested anew."
 )
-UNREGISTERED: Final = "Nothing registered: all is exploratory."
+UNREGISTERED: Final = (
+    "Nothing registered: the plan states no hypothesis beforehand, so all results are exploratory."
+)
 ELSEWHERE: Final = (
     "Exploratory: what the plan registers, and what came of it, is on the first page."
 )
@@ -607,7 +610,11 @@ def _equivalence(name: str, found: Comparison, contrast: Contrast, detail: str) 
     if contrast.verdict == "incomplete" or contrast.estimate is None:
         return Gate(name, "open", f"{detail} Incomplete.")
     margin, held = f"±{100 * found.margin:.0f} pp", found.holds(contrast)
-    tests = f"two one-sided tests, p = {contrast.estimate.p_beyond(found.margin):.3f}"
+    low, high = contrast.estimate.interval(EQUIVALENCE)
+    tests = (
+        f"two one-sided tests, p = {contrast.estimate.p_beyond(found.margin):.3f};"
+        f" 90 % interval [{signed(low)}, {signed(high)}]"
+    )
     if held:
         return Gate(name, "passed", f"{detail} Equivalent within {margin} ({tests}).")
     if held is False:
