@@ -658,9 +658,9 @@ def reach_of(plan: AblationPlan) -> tuple[str, ...]:
         else f"with {several(tasks, 'test task')} a true difference of {100 * found:.1f} points would be"
         " found four times in five, if outcomes vary as in the papers' tables"
     )
-    needed = [(effect, tests_for(plan, effect)) for effect in _EFFECTS]
-    takes = [f"{100 * effect:.0f} points take {n:,} test tasks" for effect, n in needed if n]
-    fewest = needed[0][1]
+    enough = [(effect, tests_for(plan, effect)) for effect in _EFFECTS]
+    takes = [f"{100 * effect:.0f} points take {n:,} test tasks" for effect, n in enough if n]
+    fewest = enough[0][1]
     if fewest is None or tasks < fewest:
         takes.append(
             f"with {tasks:,} the verdict will be 'cannot tell'"

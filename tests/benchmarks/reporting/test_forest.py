@@ -20,10 +20,10 @@ def test_forest_when_a_control_is_equivalent_then_its_bar_is_inside_the_margin(s
     )
     (axes,) = forest(found, dict.fromkeys(NAMES, "black")).axes
     bars = {
-        name: sorted(line.get_xdata())
+        name: np.sort(np.asarray(line.get_xdata(), dtype=np.float64))
         for place, name in enumerate(NAMES)
         for line in axes.lines
-        if list(line.get_ydata()) == [place, place]
+        if np.asarray(line.get_ydata()).tolist() == [place, place]
     }
     memory = found["memory"].estimate
     assert memory is not None
