@@ -197,6 +197,7 @@ own = lambda: made(build=lambda memory: str, model=None)
 unknown = lambda: made(memory="trajectories")
 coding = lambda: made(memory="coding", build=middleware_agent)
 no_bank = lambda: made(bank="nowhere.jsonl")
+bad_bank = lambda: made(bank="my_experiment.py")
 no_such_claim = lambda: made(hypotheses=[{
     "name": "h", "treated": {"control": ""}, "baseline": {"condition": "none"}, "measure": "luck",
     "direction": "greater"}])
@@ -281,6 +282,7 @@ def test_command_when_the_change_regressed_then_exits_with_1(module: str, tmp_pa
         (["my_experiment:unknown", "--preview"], "trajectories"),
         (["my_experiment:coding", "--preview"], "CodingMemory learns from error records"),
         (["my_experiment:no_bank", "--preview"], "nowhere.jsonl: cannot be read"),
+        (["my_experiment:bad_bank", "--preview"], "my_experiment.py"),
         (["my_experiment:no_such_claim", "--preview"], "hypotheses.0.measure"),
         (["my_experiment:broken_build", "--preview"], "`build`"),
         (["my_experiment:experiment", "--preview", "--model", "nothing"], "provider:model"),
