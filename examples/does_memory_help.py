@@ -55,7 +55,7 @@ class TriesFixes(SimulatedChatModel):
         draw = random.Random(f"{sampling.seed} {asked.strip()}")  # noqa: S311
         order = draw.sample(FIXES, len(FIXES))
         tried = sum(message.type == "tool" for message in messages)
-        fix = [*told, *order][min(tried, len(FIXES) - 1)]
+        fix = list(dict.fromkeys([*told, *order]))[min(tried, len(FIXES) - 1)]
         return Reply("", (ToolUse("try_fix", {"device": device, "fix": fix}),))
 
 

@@ -36,6 +36,8 @@ from langgraft.benchmarks.comparison.outcomes import (
 )
 from langgraft.benchmarks.comparison.verdicts import (
     ENOUGH,
+    FEWEST_RUNS,
+    LARGEST,
     Cell,
     Gate,
     GuardDecision,
@@ -60,10 +62,11 @@ from langgraft.benchmarks.reporting.findings import (
     registration,
     study_gates,
 )
+from langgraft.benchmarks.reporting.words import several
 
 Word: TypeAlias = Literal["helps", "harms", "no detectable difference", "cannot tell", "not tested"]
-"""`not tested`: nothing was recalled in any attempt; `cannot tell`: incomplete, too few runs, or another
-verdict without one of the runs of the baseline."""
+"""`not tested`: nothing was recalled in any attempt; `cannot tell`: incomplete, too few runs, too few tasks to
+find even a difference of half of all tasks, or another verdict without one of the runs of the baseline."""
 
 _COUNTED: Final = ("prompt_tokens", "completion_tokens")
 _WORDS: Final[Mapping[str, Word]] = {
@@ -75,6 +78,12 @@ ACTIVE: Final = frozenset({"random", *VARIANTS})
 """Controls that may well make a difference."""
 SHOWN: Final = 6
 """Tasks that a memory gained, and tasks that it lost, that are shown in full."""
+_EFFECTS: Final = (LARGEST, 0.3)
+"""Differences whose number of test tasks a preview prints."""
+_MOST_TASKS: Final = 100_000
+_MORE: Final = 1.1
+"""How many times the tasks that the power formula asks for: where an agent fails at most tasks and each gains
+all or nothing, planted gains were found in 79 % of 400 repeats at its own number."""
 _DISCORDANT: Final = 0.2
 """Share of pairs taken to differ, where a guard's length is planned."""
 
@@ -640,14 +649,36 @@ def reach_of(plan: AblationPlan) -> tuple[str, ...]:
                 f", and has only {most}: losses may be missed; give it {math.ceil(ENOUGH * needed)}"
             )
         return (told,)
-    found = planned_effect(plan)
-    if math.isinf(found):
-        return ("with so few tasks or replicates no difference can be found, however large",)
+    if plan.replicates < FEWEST_RUNS:
+        return (f"a verdict takes {FEWEST_RUNS} replicates or more: this will be 'cannot tell'",)
+    found, tasks = planned_effect(plan), len(plan.tests)
     told = (
-        f"a true difference of {100 * found:.1f} points would be found four times in five, if outcomes"
-        " vary as in the papers' tables"
+        f"with {several(tasks, 'test task')} no difference can be found, however large"
+        if math.isinf(found)
+        else f"with {several(tasks, 'test task')} a true difference of {100 * found:.1f} points would be"
+        " found four times in five, if outcomes vary as in the papers' tables"
     )
-    return (told,)
+    enough = [(effect, tests_for(plan, effect)) for effect in _EFFECTS]
+    takes = [f"{100 * effect:.0f} points take {n:,} test tasks" for effect, n in enough if n]
+    fewest = enough[0][1]
+    if fewest is None or tasks < fewest:
+        takes.append(
+            f"with {tasks:,} the verdict will be 'cannot tell'"
+            if math.isinf(found)
+            else f"with {tasks:,} expect 'cannot tell' unless the difference is larger"
+        )
+    return (told, "; ".join(takes))
+
+
+def tests_for(plan: AblationPlan, effect: float) -> int | None:
+    """Return how many test tasks find a difference four times in five; `None`: no number does."""
+    low, high = 2, _MOST_TASKS
+    if planned_effect(plan, high) > effect:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if planned_effect(plan, middle) <= effect else (middle + 1, high)
+    return math.ceil(_MORE * low)
 
 
 def planned_effect(plan: AblationPlan, tests: int | None = None) -> float:

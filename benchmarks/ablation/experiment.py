@@ -169,7 +169,8 @@ class Experiment:
     `openai:gpt-4.1-mini`: the harness's, cached, capped and retried. Or a function of a seed that makes
     a simulated one."""
     base_url: str | None = None
-    """Where an OpenAI-compatible server listens, for a model by name."""
+    """URL of an OpenAI-compatible server for a model by name, such as `http://localhost:8000/v1`. Without a key in
+    `OPENAI_API_KEY` none is sent."""
     temperature: float = 0.5
     max_tokens: int = 4096
     """Most tokens of a reply of a model by name."""

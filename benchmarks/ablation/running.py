@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.memory import InMemoryStore
@@ -26,7 +26,14 @@ from langgraft._core.arguments import check_whole, did_you_mean, validation_as
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InputError, LanggraftError, PlanError
 from langgraft._core.lazy import require
-from langgraft.benchmarks.ablation.analysis import Analysis, Word, analyze, planned_effect, reach_of
+from langgraft.benchmarks.ablation.analysis import (
+    Analysis,
+    Word,
+    analyze,
+    planned_effect,
+    reach_of,
+    tests_for,
+)
 from langgraft.benchmarks.ablation.attempt import Agent, ObservedMemory
 from langgraft.benchmarks.ablation.experiment import Experiment, file_digest, memories
 from langgraft.benchmarks.ablation.plan import (
@@ -38,7 +45,6 @@ from langgraft.benchmarks.ablation.plan import (
     SourceSpec,
     TestTask,
     pair,
-    runs_of,
 )
 from langgraft.benchmarks.ablation.report import (
     HEADINGS,
@@ -51,13 +57,13 @@ from langgraft.benchmarks.ablation.report import (
 )
 from langgraft.benchmarks.ablation.study import AblationStudy
 from langgraft.benchmarks.comparison.verdicts import FEWEST_RUNS
-from langgraft.benchmarks.harness.budget import CallBudget, Caps
+from langgraft.benchmarks.harness.budget import CallBudget, Caps, Price, in_dollars, price_of
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 from langgraft.benchmarks.harness.models import plan_budget, real_model, run_models
-from langgraft.benchmarks.harness.plans import PreparedPlan, check_hypotheses, prepare
+from langgraft.benchmarks.harness.plans import PreparedPlan, prepare
 from langgraft.benchmarks.harness.progress import PlanOutcome, Progress
 from langgraft.benchmarks.harness.schedule import run_plan, stop_on_signals
-from langgraft.benchmarks.harness.study import SIMULATED, RunSpec, is_simulated
+from langgraft.benchmarks.harness.study import SIMULATED, RunSpec, Study, is_simulated
 from langgraft.benchmarks.harness.verify import sealed_report
 from langgraft.benchmarks.reporting.findings import registered_lines
 from langgraft.memory.bank_format import write_items
@@ -66,11 +72,7 @@ from langgraft.memory.model import MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
 from langgraft.memory.recall import Budget, count_tokens_approximately
-
-_MOST_TASKS: Final = 100_000
-_MORE: Final = 1.1
-"""How many times the tasks that the power formula asks for: where an agent fails at most tasks and each gains
-all or nothing, planted gains were found in 79 % of 400 repeats at its own number."""
+from langgraft.nodes.turns import check_provider
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,7 @@ class AblationPreview:
     completion_tokens: int
     """At the most."""
     cost: float | None
-    """At the most; `None` where no price is given."""
+    """In dollars, at the most; `None` where no price is known."""
     detectable: float
     """True difference that would be found four times in five; infinite where none."""
     notes: tuple[str, ...]
@@ -243,7 +245,7 @@ class AblationPreview:
     _tests_for: Callable[[float], int | None]
 
     def __str__(self) -> str:
-        money = "" if self.cost is None else f", at most {self.cost:,.2f} at the prices given"
+        money = "" if self.cost is None else f", at most {self.cost:,.2f} dollars"
         told = (
             f"{self.attempts:,} attempts, about {self.calls:,} model calls; at most"
             f" {self.prompt_tokens:,} tokens sent and {self.completion_tokens:,} replied{money}"
@@ -327,7 +329,7 @@ def preview_ablation(
     batch: int = 20,
     prices: tuple[float, float] | None = None,
 ) -> AblationPreview:
-    """Say what an ablation takes, and what it could find; nothing is run.
+    """Say what an ablation takes, and what it could find; all that a run checks is checked, and nothing is run.
 
     Args:
         experiment: The agent, its tasks and its score.
@@ -335,15 +337,15 @@ def preview_ablation(
         credit: As in `ablate`.
         against: As in `ablate`; how much of it a guard needs shows as it goes.
         batch: As in `ablate`.
-        prices: What a million tokens cost, sent and replied.
+        prices: What a million tokens cost, sent and replied; by default the shipped prices.
 
     Raises:
         InputError: What is asked for is not possible.
     """
     held = _held_against(against, experiment, batch)
-    plan, study = plan_of(experiment, harm=harm, credit=credit, guard=held.guard), AblationStudy()
-    runs = list(runs_of(plan))
-    check_hypotheses(study, plan, runs)
+    prepared = _prepared(experiment, held, harm=harm, credit=credit)
+    plan, runs = prepared.plan, [each.spec for each in prepared.graph]
+    missing = _try_model(prepared, experiment)
     tasks = {name: count_tokens_approximately(task.text) for name, task in experiment.tasks.items()}
     attempts = calls = sent = 0
     mean = sum(tasks.values()) // max(len(tasks), 1)
@@ -355,26 +357,17 @@ def preview_ablation(
         room = 0 if run.factors["memory"] in ("none", "rerun") else plan.budget
         sent += plan.calls * sum(tasks.get(item, mean) + room for item in run.item_ids)
     replied = calls * plan.max_tokens
-    cost = None
+    known = None if plan.model in (OWN, SIMULATED) else price_of(plan.model, {})
     if prices is not None:
-        cost = (sent * prices[0] + replied * prices[1]) / 1e6
+        known = Price(prompt=prices[0], completion=prices[1])
+    cost = None if known is None else in_dollars(known.cost(sent, replied))
     effect = math.inf
     if len(plan.tests) > 1 and plan.replicates >= FEWEST_RUNS:
         effect = planned_effect(plan)
-
-    def tests_for(wanted: float) -> int | None:
-        low, high = 2, _MOST_TASKS
-        if planned_effect(plan, high) > wanted:
-            return None
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (
-                (low, middle) if planned_effect(plan, middle) <= wanted else (middle + 1, high)
-            )
-        return math.ceil(_MORE * low)
-
-    notes = (*registered_lines(study, plan, runs), *reach_of(plan))
-    return AblationPreview(attempts, calls, sent, replied, cost, effect, notes, tests_for)
+    notes = (*registered_lines(prepared.study, plan, runs), *reach_of(plan), *missing)
+    return AblationPreview(
+        attempts, calls, sent, replied, cost, effect, notes, partial(tests_for, plan)
+    )
 
 
 def ablate(
@@ -427,13 +420,10 @@ def ablate(
     elif fields:
         experiment = replace(experiment, **fields)
     held = _held_against(against, experiment, batch)
-    plan = plan_of(experiment, name=name, harm=harm, credit=credit, guard=held.guard)
-    study = AblationStudy(experiment, against=held.bank, logged=held.logged)
-    prepared = prepare(study, plan)
-    folder = Path(out)
+    prepared = _prepared(experiment, held, name=name, harm=harm, credit=credit)
+    plan, study, folder = prepared.plan, prepared.study, Path(out)
     if concurrency is not None:
         check_whole("concurrency", concurrency)
-    _try_banks(experiment, held.bank)
     caps = Caps(calls=max_calls, tokens=max_tokens, dollars=max_dollars, hours=max_hours)
     named = isinstance(experiment.model, str)
     if caps.limits_a_model and not named:
@@ -453,13 +443,26 @@ def ablate(
             progress=progress,
         )
     if not outcome.complete:
-        told = "; ".join(f"{each.name}: {each.message}" for each in outcome.problems[:3])
+        told = "; ".join(outcome.reasons[:3])
         msg = f"not finished: {told or outcome.summary()}; run it again to go on"
         raise LanggraftError(msg)
     return open_ablation(folder, study)
 
 
-def open_ablation(directory: Path | str, study: AblationStudy | None = None) -> Ablation:
+def _prepared(
+    experiment: Experiment, held: "_HeldAgainst", *, harm: bool, credit: int, name: str = ""
+) -> PreparedPlan[AblationPlan]:
+    """Return what will be run, once all is checked that can be without a model; nothing is written."""
+    plan = plan_of(experiment, name=name, harm=harm, credit=credit, guard=held.guard)
+    prepared = prepare(AblationStudy(experiment, against=held.bank, logged=held.logged), plan)
+    _try_banks(experiment, held.bank)
+    if plan.made == "played" and plan.model != OWN:  # else the agent may file what it needs itself
+        for memory in _providers(experiment):
+            check_provider(memory, "the experiment")
+    return prepared
+
+
+def open_ablation(directory: Path | str, study: Study[Any] | None = None) -> Ablation:
     """Verify a run directory, write its page, and return what it found.
 
     Raises:
@@ -517,11 +520,33 @@ def _models(
         _try_build(experiment, None)
         yield lambda _plan, _run: cast("BaseChatModel", None)
         return
-    first = next(iter(prepared.graph)).spec
-    tried = prepared.study.simulated_model(plan, first) if plan.model == SIMULATED else None
-    _try_build(experiment, tried or real_model(plan, None))
+    _try_build(experiment, _first_model(prepared))
     with run_models(prepared.study, plan, out, budget) as model_for:
         yield model_for
+
+
+def _first_model(prepared: PreparedPlan[AblationPlan]) -> BaseChatModel:
+    if prepared.plan.model != SIMULATED:
+        return real_model(prepared.plan, None)
+    return prepared.study.simulated_model(prepared.plan, next(iter(prepared.graph)).spec)
+
+
+def _try_model(prepared: PreparedPlan[AblationPlan], experiment: Experiment) -> tuple[str, ...]:
+    """Try `build` as a run does, and return what a run would still miss: a key."""
+    if prepared.plan.model == OWN:
+        _try_build(experiment, None)
+        return ()
+    missing: tuple[str, ...] = ()
+    try:
+        model = _first_model(prepared)
+    except InputError as error:
+        if prepared.plan.model == SIMULATED:
+            raise
+        # With any key it can be set up, or what is wrong is not the key.
+        model = real_model(prepared.plan, None, api_key="none")
+        missing = (f"a run is not possible yet: {error}",)
+    _try_build(experiment, model)
+    return missing
 
 
 def _try_build(experiment: Experiment, model: BaseChatModel | None) -> None:

@@ -31,6 +31,7 @@ from langgraft.benchmarks.comparison.outcomes import (
 from langgraft.benchmarks.comparison.power import detectable_difference
 from langgraft.benchmarks.comparison.verdicts import (
     FEWEST_RUNS,
+    LARGEST,
     MARGIN,
     SIGNIFICANCE,
     Better,
@@ -40,20 +41,24 @@ from langgraft.benchmarks.comparison.verdicts import (
 )
 
 
-def judge(estimate: Estimate | None, p: float, *, complete: bool) -> Verdict:
+def judge(
+    estimate: Estimate | None, p: float, *, complete: bool, detectable: float | None = None
+) -> Verdict:
     """Return the verdict on a difference.
 
     Args:
         estimate: The difference from the baseline; `None` where there is nothing to compare.
         p: Its p value: in a family the corrected one.
         complete: Whether no outcome is missing on either side.
+        detectable: The true difference that would have been found; `None`: it is not asked.
     """
     if estimate is None or not complete:
         return "incomplete"
     if estimate.n_replicates < FEWEST_RUNS:
         return "too few runs"
     if p >= SIGNIFICANCE:
-        return "no detectable difference"
+        too_small = detectable is not None and detectable > LARGEST
+        return "too small" if too_small else "no detectable difference"
     return "helped" if estimate.value > 0 else "hurt"
 
 
@@ -306,19 +311,23 @@ class _Sides:
         """
         sides = self._sides(names)
         estimates = _estimates(sides)
+        size = len(sides) * self._families
+        pairs = zip(sides, estimates, strict=True)
+        contrasts = [side.contrast(estimate, size) for side, estimate in pairs]
         adjusted = self._adjusted(sides, estimates)
-        verdicts = self._verdicts(sides, estimates)
+        reach = [each.detectable for each in contrasts]
+        verdicts = self._verdicts(sides, estimates, reach)
         without = {
-            run: self._verdicts(left, _estimates(left))
+            run: self._verdicts(left, _estimates(left), reach)
             for run in (self._runs if len(self._runs) > 1 else ())
             for left in [self._sides(names, run)]
         }
         found = []
-        for place, (side, estimate) in enumerate(zip(sides, estimates, strict=True)):
+        for place, side in enumerate(sides):
             against = [run for run, each in without.items() if each[place] != verdicts[place]]
             own = None if side.values is None else order_effects([side.values])
             contrast = replace(
-                side.contrast(estimate, len(sides) * self._families),
+                contrasts[place],
                 p_adjusted=adjusted[place] if side.complete else None,
                 verdict="unclear" if against else verdicts[place],
                 overturned_by=tuple(f"{n} {self._outcomes[n].label(run)}" for n, run in against),
@@ -328,20 +337,21 @@ class _Sides:
             if own is not None and len(values) > 1:
                 alone = [*estimates]
                 alone[place] = side.estimate(order_effects(values))
-                contrast = replace(contrast, verdict_of_others=self._verdicts(sides, alone)[place])
+                contrast = replace(
+                    contrast, verdict_of_others=self._verdicts(sides, alone, reach)[place]
+                )
             found.append(contrast)
         return tuple(found)
 
     def beside(self, names: Sequence[str]) -> tuple[Contrast, ...]:
         """Compare conditions outside the family, by their bare p values."""
+        found = []
         sides = self._sides(names)
-        return tuple(
-            replace(
-                side.contrast(estimate, 1),
-                verdict=judge(estimate, estimate.p if estimate else 1.0, complete=side.complete),
-            )
-            for side, estimate in zip(sides, _estimates(sides), strict=True)
-        )
+        for side, estimate in zip(sides, _estimates(sides), strict=True):
+            contrast, p = side.contrast(estimate, 1), estimate.p if estimate else 1.0
+            verdict = judge(estimate, p, complete=side.complete, detectable=contrast.detectable)
+            found.append(replace(contrast, verdict=verdict))
+        return tuple(found)
 
     def _adjusted(
         self, sides: Sequence["_Side"], estimates: Sequence[Estimate | None]
@@ -351,13 +361,16 @@ class _Sides:
         return corrected(known, families=self._families)
 
     def _verdicts(
-        self, sides: Sequence["_Side"], estimates: Sequence[Estimate | None]
+        self,
+        sides: Sequence["_Side"],
+        estimates: Sequence[Estimate | None],
+        reach: Sequence[float | None],
     ) -> list[Verdict]:
-        """Judge contrasts as one family, by their corrected p values."""
+        """Judge contrasts as one family, by their corrected p values and what they could have found."""
         adjusted = self._adjusted(sides, estimates)
         return [
-            judge(found, p, complete=side.complete)
-            for side, found, p in zip(sides, estimates, adjusted, strict=True)
+            judge(found, p, complete=side.complete, detectable=effect)
+            for side, found, p, effect in zip(sides, estimates, adjusted, reach, strict=True)
         ]
 
     def _sides(

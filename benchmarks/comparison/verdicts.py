@@ -36,14 +36,27 @@ SIGNIFICANCE = 0.05
 FEWEST_RUNS = 3
 """Runs below which there is no verdict: two say next to nothing of how runs differ."""
 
+LARGEST: Final = 0.5
+"""A study that detects only larger differences is too small to say that there is none: half of all items."""
+
+EQUIVALENCE: Final = 2 * SIGNIFICANCE
+"""Two one-sided tests, each at the level, place a difference where this level's interval (90 %) lies."""
+
 MARGIN: Final = 0.10
 """Difference up to which a control counts as none, where nothing else is stated: ten points."""
 
 Verdict: TypeAlias = Literal[
-    "helped", "hurt", "no detectable difference", "unclear", "too few runs", "incomplete"
+    "helped",
+    "hurt",
+    "no detectable difference",
+    "unclear",
+    "too few runs",
+    "too small",
+    "incomplete",
 ]
 """`unclear`: it would be another one without one of the runs of the baseline; `too few runs`: fewer
-than `FEWEST_RUNS`, which say next to nothing of how runs differ."""
+than `FEWEST_RUNS`, which say next to nothing of how runs differ; `too small`: nothing was found, and the
+study could only have found differences above `LARGEST`."""
 
 
 def holm(p_values: Sequence[float], *, families: int = 1) -> tuple[float, ...]:

@@ -10,6 +10,7 @@ from langgraft.benchmarks.continual.cells import BASELINE
 from langgraft.benchmarks.continual.costs import Cost
 from langgraft.benchmarks.continual.mechanisms import hanging
 from langgraft.benchmarks.continual.metrics import Direction, Transfer
+from langgraft.benchmarks.continual.plan import Condition
 from langgraft.benchmarks.continual.retrieval import FirstRecall
 from langgraft.benchmarks.reporting.words import listing, points, several
 
@@ -36,6 +37,28 @@ class Extreme:
         """Which memory, after what, tested on what."""
         after = self.row.sequence.replace(">", "→")
         return f"{self.row.condition}, {after}, tested on {self.row.task}"
+
+
+_RECALLS: Final[Mapping[str, str]] = {
+    "trajectory": "recalls whole episodes",
+    "insight": "recalls lessons drawn from episodes",
+}
+"""What memories of the papers recall, for readers who do not know their names."""
+
+
+def memory_note(conditions: Sequence[Condition], names: Sequence[str]) -> str:
+    """Say what stands behind the names of memories, such as `raw is trajectory`."""
+    shown = [each for each in conditions if each.name in names]
+    told = []
+    for each in shown:
+        settings = ", ".join(f"{name} {value}" for name, value in each.settings.items())
+        told.append(f"{each.name} is {each.provider}{f' ({settings})' if settings else ''}")
+    kinds = [
+        f"{name} {_RECALLS[name]}"
+        for name in dict.fromkeys(each.provider for each in shown)
+        if name in _RECALLS
+    ]
+    return " ".join(f"{listing(each)}." for each in (told, kinds) if each)
 
 
 def notices(*, simulated: bool, generated: bool) -> tuple[str, ...]:

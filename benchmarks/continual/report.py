@@ -22,6 +22,7 @@ from langgraft.benchmarks.continual.page_one import (
     MOST_ROWS,
     cost_sentences,
     extremes,
+    memory_note,
     notices,
     transfer_sentences,
 )
@@ -204,6 +205,7 @@ def _render(  # noqa: PLR0917  (what the page is made of)
             fewer=fewer,
             sections=list(_sections(analysis)),
             most_rows=MOST_ROWS,
+            memories=_memories(plan, analysis),
             extremes=extremes(analysis),
             cost=cost_sentences(analysis, simulated=simulated),
             complete=all(run.done == run.planned for run in analysis.study.runs),
@@ -222,6 +224,12 @@ def _render(  # noqa: PLR0917  (what the page is made of)
         )
     )
     return page
+
+
+def _memories(plan: Plan, analysis: Analysis) -> str:
+    """Say what the memories in the first table are; nothing where the plan has none by name."""
+    shown = [each.condition for each in analysis.family[:MOST_ROWS]]
+    return memory_note(plan.conditions, shown) if isinstance(plan, ContinualPlan) else ""
 
 
 def _environment() -> Any:

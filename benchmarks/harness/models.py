@@ -23,7 +23,12 @@ is kept. Streaming a wrapped model yields the whole reply as one chunk: half of 
 """
 
 import asyncio
+import errno
+import http.client
 import os
+import socket
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
@@ -44,6 +49,7 @@ from pydantic import Field, PrivateAttr
 
 from langgraft._core.arguments import check_no_secrets
 from langgraft._core.errors import InputError, SettingsError
+from langgraft._core.texts import in_a_line
 from langgraft.benchmarks.harness.budget import CALL_SECONDS, REPLY_BYTES, SPENT, CallBudget, Caps
 from langgraft.benchmarks.harness.cache import CacheMode, ResponseCache
 from langgraft.benchmarks.harness.exchange import (
@@ -473,6 +479,7 @@ def real_model(
     responses: ResponseCache | None,
     budget: CallBudget | None = None,
     limits: CallLimits | None = None,
+    api_key: str | None = None,
 ) -> MeteredChatModel:
     """Make the model that a plan names; nothing is sent.
 
@@ -485,6 +492,7 @@ def real_model(
         temperature=plan.temperature,
         max_tokens=plan.max_tokens,
         settings=plan.model_settings,
+        api_key=api_key,
         timeout=silence(plan),
         call_seconds=plan.call_seconds,
         reply_bytes=plan.reply_bytes,
@@ -598,6 +606,52 @@ class PlanModels:
             self.budget.close()
 
 
+_PROBE_SECONDS: Final = 5.0
+"""How long a server may take to accept a connection."""
+_NOWHERE: Final = frozenset((errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN))
+
+
+def check_reachable(model: MeteredChatModel) -> None:
+    """Ask the server of a model for its list of models, once; any answer will do, and none is paid for.
+
+    Raises:
+        InputError: Nothing listens there.
+    """
+    url = model.identity.get("base_url")
+    if not url:
+        return  # where this provider's client asks, only it knows
+    try:
+        with urllib.request.urlopen(f"{url}/models", timeout=_PROBE_SECONDS):  # noqa: S310  (`check_server_url`)
+            return
+    except urllib.error.HTTPError:
+        return
+    except urllib.error.URLError as error:
+        why = error.reason
+        refused = isinstance(why, ConnectionRefusedError | TimeoutError | socket.gaierror)
+        if not refused and getattr(why, "errno", None) not in _NOWHERE:
+            return
+        msg = (
+            f"the model server {url} cannot be reached ({in_a_line(str(why), 200)}): start it, or correct"
+            " the address (--base-url, or `base_url`); nothing was asked"
+        )
+        raise InputError(msg) from error
+    except (OSError, ValueError, http.client.HTTPException):
+        return  # it listens, and the client knows better what it speaks
+
+
+def _check_answers(model: MeteredChatModel, out: Path) -> None:
+    """Refuse a server that cannot be reached, unless the run directory needs no more answers.
+
+    Raises:
+        InputError: Nothing listens there.
+    """
+    try:
+        check_reachable(model)
+    except InputError:
+        if not ((out / "manifest.json").exists() and PlanLog(out).complete):
+            raise
+
+
 @contextmanager
 def run_models(
     study: Study[Any],
@@ -631,7 +685,9 @@ def run_models(
         replayed = ResponseCache(kept_replies(replay), CacheMode.READ_ONLY)
         replayed.close()
     if plan.model != SIMULATED:
-        real_model(plan, replayed)
+        tried = real_model(plan, replayed)
+        if replayed is None:
+            _check_answers(tried, out)
     if replayed is None:
         place = _of_part(out / RESPONSES, part)
         responses = partial(ResponseCache, place, most_bytes=plan.cache_bytes)

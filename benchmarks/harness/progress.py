@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, Protocol, TextIO, TypeAlias
 
 from langgraft._core.canonical import JSON, at_path
 from langgraft._core.effects import Clock, SystemClock
+from langgraft._core.errors import BudgetExceededError
 from langgraft._core.files import each_whole_line, read_bytes
 from langgraft._core.texts import in_a_line, printable
 from langgraft.benchmarks.harness.budget import in_dollars
@@ -64,6 +65,13 @@ class PlanOutcome:
     def problems(self) -> tuple[RunOutcome, ...]:
         """The runs that something stopped."""
         return tuple(run for run in self.runs if run.status in {"failed", "capped"})
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What stopped the plan, a line each; a cap that is reached stops all runs, and is told once."""
+        failed = [f"{run.name}: {run.message}" for run in self.problems if run.status == "failed"]
+        capped = [run.message for run in self.problems if run.status == "capped"]
+        return (*failed, *capped[:1])
 
     def summary(self) -> str:
         """Return the outcome in one line."""
@@ -227,6 +235,12 @@ class Tally:
         self.under_way: dict[str, Counts] = {}
         """By the names of runs."""
 
+    def is_news(self, event: ProgressEvent) -> bool:
+        """Say whether an event that was counted is worth a line: all runs meet the same cap."""
+        if event.kind == "failed" and event.data.get("reason") == _CAPPED:
+            return self.all.errors[_CAPPED] == 1
+        return event.kind in {"failed", "note"}
+
     def count(self, event: ProgressEvent) -> None:
         """Take an event into account."""
         match event.kind:
@@ -329,12 +343,13 @@ class PlainProgress:
     def report(self, event: ProgressEvent) -> None:
         """Write a line where one is due."""
         self._tally.count(event)
-        if event.kind in {"failed", "note"}:
+        if self._tally.is_news(event):
             self._write(f"{event.run or 'plan'}: {event.text}")
         elif event.kind == "end":
             self._write(event.text)
-        elif event.kind == "plan" or self._clock.monotonic() - self._last >= max(
-            self._every, self._tally.seconds / 100
+        elif event.kind != "failed" and (
+            event.kind == "plan"
+            or self._clock.monotonic() - self._last >= max(self._every, self._tally.seconds / 100)
         ):
             self._last = self._clock.monotonic()
             self._write(self._tally.line())
@@ -347,6 +362,8 @@ class PlainProgress:
         """Leave the stream open; it is the caller's."""
 
 
+_CAPPED: Final = BudgetExceededError.__name__
+"""Reason of an item that a cap stopped."""
 _SHOWN: Final = 6
 """Runs under way that a terminal shows."""
 
@@ -376,11 +393,10 @@ class BarProgress:
     def report(self, event: ProgressEvent) -> None:
         """Redraw the bars."""
         self._tally.count(event)
-        match event.kind:
-            case "failed" | "note":
-                self._bar.console.print(printable(f"{event.run or 'plan'}: {event.text}"))
-            case "end":
-                self._bar.console.print(printable(event.text))
+        if self._tally.is_news(event):
+            self._bar.console.print(printable(f"{event.run or 'plan'}: {event.text}"))
+        elif event.kind == "end":
+            self._bar.console.print(printable(event.text))
         self._draw(self._task, self._tally.all, self._tally.line())
         self._choose_runs()
         if event.run in self._runs:

@@ -8,6 +8,7 @@ has no memory. Text is drawn as paths, so that a figure looks alike everywhere.
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
@@ -20,6 +21,7 @@ from matplotlib.lines import Line2D
 
 from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast
 from langgraft.benchmarks.comparison.estimates import Estimate
+from langgraft.benchmarks.comparison.verdicts import EQUIVALENCE
 from langgraft.benchmarks.reporting.words import interval, signed
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -181,28 +183,35 @@ def ends(difference: Estimate) -> tuple[float, float]:
 
 
 def forest(found: Comparison, palette: Mapping[str, str]) -> Figure:
-    """Draw each condition's difference against no memory, with the margin of equivalence."""
+    """Draw each condition's difference against no memory, with the margin of equivalence.
+
+    What is held to equivalence has the interval that this goes by, of 90 %; all else has that of 95 %.
+    """
     rows = [c for c in (*found.family, *found.beside) if c.estimate is not None]
     figure, axes = chart(0.8 + 0.34 * max(len(rows), 1))
     margin = 100 * found.margin
     axes.axvspan(-margin, margin, color=BAND, lw=0, label="margin of equivalence")
     axes.axvline(0, color=ZERO, lw=1)
     for place, contrast in enumerate(rows):
-        _forest_row(axes, place, contrast, palette[contrast.condition])
+        held = contrast.inert and contrast not in found.family
+        _forest_row(axes, place, contrast, palette[contrast.condition], held=held)
     label = "difference in success rate against no memory (percentage points)"
     finish_rows(axes, [contrast.condition for contrast in rows], label)
     figure.legend(loc="outside upper right", fontsize=8)
     return figure
 
 
-def _forest_row(axes: Axes, place: int, contrast: Contrast, color: str) -> None:
+def _forest_row(axes: Axes, place: int, contrast: Contrast, color: str, *, held: bool) -> None:
     estimate = contrast.estimate
     assert estimate is not None
+    if held:
+        low, high = estimate.interval(EQUIVALENCE)
+        estimate = replace(estimate, low=max(low, -1.0), high=min(high, 1.0))
     axes.plot(ends(estimate), [place, place], color=color, lw=2.2, solid_capstyle="butt")
     hollow = contrast.verdict == "incomplete"
     face = "white" if hollow else color
     axes.plot([100 * estimate.value], [place], "o", ms=7, mec=color, mfc=face, mew=1.6)
-    text = f"{signed(estimate.value)}  {interval(estimate)}"
+    text = f"{signed(estimate.value)}  {interval(estimate)}{'  90 %' if held else ''}"
     axes.annotate(
         text + ("  incomplete" if hollow else ""),
         (1.01, place),

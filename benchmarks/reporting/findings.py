@@ -26,6 +26,7 @@ from langgraft.benchmarks.comparison.estimates import mean_estimate
 from langgraft.benchmarks.comparison.outcomes import Scores, in_common
 from langgraft.benchmarks.comparison.power import planned_difference
 from langgraft.benchmarks.comparison.verdicts import (
+    EQUIVALENCE,
     FEWEST_RUNS,
     POWER,
     SIGNIFICANCE,
@@ -64,7 +65,9 @@ EXPLORATORY: Final = (
     "Exploratory: all that follows was not registered. Verdicts there are of contrasts that the study itself"
     " declares; read them as descriptions to be tested anew."
 )
-UNREGISTERED: Final = "Nothing registered: all is exploratory."
+UNREGISTERED: Final = (
+    "Nothing registered: the plan states no hypothesis beforehand, so all results are exploratory."
+)
 ELSEWHERE: Final = (
     "Exploratory: what the plan registers, and what came of it, is on the first page."
 )
@@ -225,6 +228,8 @@ def sentence(contrast: Contrast) -> str:
     if contrast.verdict == "unclear":
         doubt = "without one of the runs without memory the verdict would be another"
         return f"What {name} does is unclear, for {doubt}: {numbers}{corrected})."
+    if contrast.verdict == "too small":
+        return f"What {name} does cannot be told: {numbers}{corrected}).{_power(contrast)}"
     if contrast.verdict != "no detectable difference":
         return f"{_clause([name], contrast.verdict)}: {numbers}{corrected})."
     alone = ""
@@ -245,6 +250,11 @@ def _power(contrast: Contrast) -> str:
         return (
             " With so few items or runs this study cannot detect any difference"
             f" {contrast.condition} may make, however large."
+        )
+    if contrast.verdict == "too small":
+        return (
+            f" With so few items or runs only a true difference of {detectable(contrast.detectable)} or"
+            " more would have been detected four times in five."
         )
     return (
         f" A true difference of {detectable(contrast.detectable)} would have been detected"
@@ -290,6 +300,7 @@ _VERBS: Mapping[str, str] = {
     "no detectable difference": "made no detectable difference",
     "unclear": "came out unclear",
     "too few runs": "had too few runs for a verdict",
+    "too small": "had too few items or runs for a verdict",
 }
 
 
@@ -345,7 +356,9 @@ def _reach(tested: Sequence[Contrast]) -> str:
         )
     if blind:
         verb = "has" if len(blind) == 1 else "have"
-        parts.insert(0, f"{listing(blind)} {verb} too few runs for any difference to be detected.")
+        parts.insert(
+            0, f"{listing(blind)} {verb} too few items or runs for any difference to be detected."
+        )
     return " ".join(parts)
 
 
@@ -597,7 +610,11 @@ def _equivalence(name: str, found: Comparison, contrast: Contrast, detail: str) 
     if contrast.verdict == "incomplete" or contrast.estimate is None:
         return Gate(name, "open", f"{detail} Incomplete.")
     margin, held = f"±{100 * found.margin:.0f} pp", found.holds(contrast)
-    tests = f"two one-sided tests, p = {contrast.estimate.p_beyond(found.margin):.3f}"
+    low, high = contrast.estimate.interval(EQUIVALENCE)
+    tests = (
+        f"two one-sided tests, p = {contrast.estimate.p_beyond(found.margin):.3f};"
+        f" 90 % interval [{signed(low)}, {signed(high)}]"
+    )
     if held:
         return Gate(name, "passed", f"{detail} Equivalent within {margin} ({tests}).")
     if held is False:

@@ -288,6 +288,6 @@ COLUMNS: Final = {
     "spent_by": "condition; its pair, agent or solver before it, where there are several",
     "state": "passed, failed, open (cannot be told) or not applicable",
     "tokens_used": "tokens of these replies, prompts included",
-    "verdict": "helped, hurt, no detectable difference, unclear, too few runs or incomplete",
+    "verdict": "helped, hurt, no detectable difference, unclear, too few runs, too small (no difference up to 50 points would have been found) or incomplete",
 }
 """Columns of these tables that are no part of a number."""

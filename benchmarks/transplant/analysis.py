@@ -357,12 +357,11 @@ class _Design:
                 yield Registered(name, solver, system, budget, what, None, None, kind, given)
                 continue
             assert estimate is not None
-            verdict = self._judged(estimate, adjusted[place])
-            found = Registered(
-                name, solver, system, budget, what, estimate, adjusted[place], verdict
-            )
             treated = float(given[0][1].matrix(given[0][1].items).mean())
-            yield replace(found, detectable=_detectable(estimate, treated, size))
+            reach, p = _detectable(estimate, treated, size), adjusted[place]
+            verdict = self._judged(estimate, p, reach)
+            found = Registered(name, solver, system, budget, what, estimate, p, verdict)
+            yield replace(found, detectable=reach)
 
     def registered(self, hypothesis: Hypothesis) -> Difference:
         """Return what a hypothesis of the plan is judged by: the same sums of cells."""
@@ -398,11 +397,11 @@ class _Design:
             found += [(share, cell) for cell in chosen.values()]
         return found
 
-    def _judged(self, estimate: Estimate, p: float) -> Verdict:
+    def _judged(self, estimate: Estimate, p: float, detectable: float) -> Verdict:
         """Judge a difference; seeds that are one observation are no lack of runs, if they were played."""
         if estimate.n_replicates == 1:
             estimate = replace(estimate, n_replicates=self._plan.seeds)
-        return judge(estimate, p, complete=True)
+        return judge(estimate, p, complete=True, detectable=detectable)
 
     def _sum(
         self,
@@ -545,12 +544,13 @@ class _Design:
             estimate = _estimate(gains[0] - gains[1], None, 2.0)
             assert estimate is not None
             (p,) = holm([estimate.p], families=self._families)
+            reach = _detectable(estimate, self._mean(last, gains[0]), self._families)
             found = replace(
                 found,
                 estimate=estimate,
                 p_adjusted=p,
-                verdict=judge(estimate, p, complete=True),
-                detectable=_detectable(estimate, self._mean(last, gains[0]), self._families),
+                verdict=judge(estimate, p, complete=True, detectable=reach),
+                detectable=reach,
             )
         yield found
 

@@ -252,7 +252,7 @@ MEANINGS: Final = Meanings(
         "against_none": "the control less no memory, percentage points",
         "equivalent": "whether it is shown to be no memory's equal within the plan's margin",
         "p_holm": "corrected by Holm over the family, and for the families of the study",
-        "verdict": "helped (the difference is above 0), hurt (below), no detectable difference, too few runs, incomplete, not tested, not"
+        "verdict": "helped (the difference is above 0), hurt (below), no detectable difference, too few runs, too small, incomplete, not tested, not"
         " testable; open: a gate before any claim has not passed",
         "before": "the condition without its remedy, less no memory, points",
         "after": "the condition with its remedy, less no memory, points",
@@ -361,7 +361,7 @@ def _family(family: Sequence[Registered], *, sound: bool) -> str:
         ends = list(dict.fromkeys(detectable(each) for each in (*reach[:1], *reach[-1:])))
         found = f", where {' to '.join(ends)} would have been found four times in five"
         parts.append(told + (found if ends else ", and none could have been detected"))
-    kinds = ("too few runs", "not testable", "not tested", "incomplete")
+    kinds = ("too few runs", "too small", "not testable", "not tested", "incomplete")
     counts = {kind: sum(each.verdict == kind for each in family) for kind in kinds}
     parts += [f"{number} {kind}" for kind, number in counts.items() if number]
     return f"{'; '.join(parts) or 'no claim'}."

@@ -347,6 +347,15 @@ def ablate(
         int | None,
         typer.Option(min=1, help="Attempts under way at the same time.", show_default="16"),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="A model instead of the experiment's, as init_chat_model takes it:"
+            " 'openai:gpt-4.1-mini'.",
+            show_default="the experiment's",
+        ),
+    ] = None,
+    base_url: BaseUrlOption = None,
     summary: Annotated[
         Path | None, typer.Option(help="Also write the verdict as Markdown, for a pull request.")
     ] = None,
@@ -357,13 +366,21 @@ def ablate(
 
     if preview:
         running.preview_experiment(
-            experiment, harm=harm, credit=credit, against=against, as_json=json
+            experiment,
+            model=model,
+            base_url=base_url,
+            harm=harm,
+            credit=credit,
+            against=against,
+            as_json=json,
         )
         return
     name = experiment.replace(":", "-").rpartition(".")[2]
     raise typer.Exit(
         running.run_experiment(
             experiment,
+            model=model,
+            base_url=base_url,
             out=out or Path("runs") / f"ablate-{name}",
             summary=summary,
             as_json=json,

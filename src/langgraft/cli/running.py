@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
@@ -127,8 +128,8 @@ def run(
 
 def _conclude(outcome: PlanOutcome, out: Path, shard: str | None, *, as_json: bool) -> None:
     """Say what is missing, or write the report where nothing is."""
-    for problem in outcome.problems:
-        complain(f"{problem.name}: {problem.message}")
+    for reason in outcome.reasons:
+        complain(reason)
     if outcome.complete and shard is not None:
         say(f"shard {shard} is done; once all are: langgraft report {out}")
     elif outcome.complete:
@@ -353,21 +354,47 @@ def _read_intact(directory: Path, *, trust_modules: bool) -> tuple[Study[Any], P
 # Does memory help an agent of one's own? -------------------------------------------------
 
 
-def preview_experiment(experiment: str, *, as_json: bool, **choices: Any) -> None:
+def _experiment(name: str, model: str | None, base_url: str | None) -> Experiment:
+    """Import an experiment, with another model where one is named.
+
+    Raises:
+        InputError: It cannot be imported, or the model would not be asked.
+    """
+    complain(f"importing {name}")
+    found = load_experiment(name)
+    if model is not None:
+        found = replace(found, model=model)
+        if not found.wants_model:
+            msg = f"--model {model!r}: `build` of {name} takes no model: give it a second parameter, `model`"
+            raise InputError(msg)
+    if base_url is not None:
+        if not isinstance(found.model, str):
+            msg = f"--base-url {base_url!r}: {name} has no model by name: add --model, such as openai:qwen3"
+            raise InputError(msg)
+        found = replace(found, base_url=base_url)
+    return found
+
+
+def preview_experiment(
+    experiment: str, *, model: str | None, base_url: str | None, as_json: bool, **choices: Any
+) -> None:
     """Show what an experiment takes, and what it could find.
 
     Args:
         experiment: `package.module:object`.
+        model: Another model, by name.
+        base_url: Another server.
         as_json: Whether it is written as JSON.
         **choices: As `preview_ablation` takes them.
 
     Raises:
         InputError: It cannot be imported, or asks for something impossible.
     """
-    found = preview_ablation(load_experiment(experiment), **choices)
+    found = preview_ablation(_experiment(experiment, model, base_url), **choices)
     if as_json:
         told: dict[str, JSON] = {
             "attempts": found.attempts,
+            "most_dollars": found.cost,
             "calls": found.calls,
             "most_prompt_tokens": found.prompt_tokens,
             "most_completion_tokens": found.completion_tokens,
@@ -380,24 +407,32 @@ def preview_experiment(experiment: str, *, as_json: bool, **choices: Any) -> Non
 
 
 def run_experiment(
-    experiment: str, *, out: Path, summary: Path | None, as_json: bool, **choices: Any
+    experiment: str,
+    *,
+    model: str | None,
+    base_url: str | None,
+    out: Path,
+    summary: Path | None,
+    as_json: bool,
+    **choices: Any,
 ) -> int:
     """Run an experiment, or go on where it was stopped; return the exit code.
 
     Args:
         experiment: `package.module:object`.
+        model: Another model, by name.
+        base_url: Another server.
         out: The run directory.
         summary: File that the verdict is written to as Markdown.
-        as_json: Whether progress and verdict are written as JSON.
+        as_json: Whether the verdict is written as JSON, one document; progress goes to standard error.
         **choices: As `ablate` takes them.
 
     Raises:
         InputError: It cannot be imported, or something given is wrong.
         LanggraftError: It was stopped.
     """
-    complain(f"importing {experiment}")
-    loaded: Experiment = load_experiment(experiment)
-    progress = make_progress("json" if as_json else "auto")
+    loaded = _experiment(experiment, model, base_url)
+    progress = make_progress()
     try:
         found = ablate(loaded, out=out, name=experiment, progress=progress, **choices)
     finally:

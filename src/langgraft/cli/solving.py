@@ -17,7 +17,7 @@ from langgraft._core.errors import (
 )
 from langgraft._core.texts import in_a_line
 from langgraft.benchmarks.harness.cache import ResponseCache
-from langgraft.benchmarks.harness.models import RESPONSES, real_model
+from langgraft.benchmarks.harness.models import RESPONSES, check_reachable, real_model
 from langgraft.benchmarks.harness.progress import (
     EXIT_COMPLETE,
     EXIT_INCOMPLETE,
@@ -189,7 +189,10 @@ def make_models(order: Order, opened: ExitStack | None) -> Models:
     responses = None
     if opened is not None:
         responses = opened.enter_context(ResponseCache(order.out / WORK / RESPONSES))
-    return models_of(plan, order.settings, real_model(plan, responses))
+    model = real_model(plan, responses)
+    if opened is None and not (order.out / WORK / RESPONSES).exists():
+        check_reachable(model)  # before anything is written
+    return models_of(plan, order.settings, model)
 
 
 # What is told meanwhile -------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import html
 import io
 import json
 import re
+import socket
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -185,13 +186,22 @@ def langgraft(*arguments: object) -> Done:
 
 
 MODULE = """
-from ablation_cases import asked, experiment as made, lookups
+from ablation_cases import asked, experiment as made, lookups, middleware_agent
 def make():
     return made(train=lookups("ada", "bob", "cyd"), test=asked("ada", "bob", "cyd", times=4), replicates=3)
 experiment = make()
 number = 3
 def broken():
     raise RuntimeError("no such file")
+own = lambda: made(build=lambda memory: str, model=None)
+unknown = lambda: made(memory="trajectories")
+coding = lambda: made(memory="coding", build=middleware_agent)
+no_bank = lambda: made(bank="nowhere.jsonl")
+bad_bank = lambda: made(bank="my_experiment.py")
+no_such_claim = lambda: made(hypotheses=[{
+    "name": "h", "treated": {"control": ""}, "baseline": {"condition": "none"}, "measure": "luck",
+    "direction": "greater"}])
+broken_build = lambda: made(build=lambda memory, model: 1 / 0)
 """
 
 
@@ -223,7 +233,7 @@ def test_command_when_json_is_asked_for_then_is_only_that(module: str) -> None:
     """With harm suite and credit, in the default directory."""
     done = langgraft("ablate", f"{module}:experiment", "--json", "--harm", "--credit", "6")
     assert done.code == 0, done.err
-    told = json.loads(done.out.splitlines()[-1] if done.out.count("\n{") else done.out)
+    told = json.loads(done.out)  # progress goes to standard error
     assert told["verdicts"][MEMORY]["verdict"] == "helps"
     assert sum(each["replays"] for each in told["verdicts"][MEMORY]["credit"]) == 6
     assert Path("runs/ablate-my_experiment-experiment/report/index.html").is_file()
@@ -263,6 +273,19 @@ def test_command_when_the_change_regressed_then_exits_with_1(module: str, tmp_pa
         ),
         (["my_experiment:experiment", "--max-calls", "3"], "cap a model by name"),
         (["my_experiment:experiment", "--credit", "-1"], "--credit"),
+        (["my_experiment:experiment", "--base-url", "http://127.0.0.1:9/v1"], "add --model"),
+        (
+            ["my_experiment:own", "--model", "openai:x"],
+            "`build` of my_experiment:own takes no model",
+        ),
+        (["my_experiment:unknown"], "trajectories"),
+        (["my_experiment:unknown", "--preview"], "trajectories"),
+        (["my_experiment:coding", "--preview"], "CodingMemory learns from error records"),
+        (["my_experiment:no_bank", "--preview"], "nowhere.jsonl: cannot be read"),
+        (["my_experiment:bad_bank", "--preview"], "my_experiment.py"),
+        (["my_experiment:no_such_claim", "--preview"], "hypotheses.0.measure"),
+        (["my_experiment:broken_build", "--preview"], "`build`"),
+        (["my_experiment:experiment", "--preview", "--model", "nothing"], "provider:model"),
     ],
 )
 @pytest.mark.usefixtures("module")
@@ -275,6 +298,44 @@ def test_command_when_given_something_wrong_then_says_so_in_a_line(
     assert told in done.err
     assert "Traceback" not in done.err
     assert not Path("runs").exists()
+
+
+def closed_url() -> str:
+    """Return the address of a server that nobody runs."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+
+
+@pytest.mark.parametrize(
+    "command", [("ablate", "my_experiment:experiment"), ("run", "demo", "--out", "runs")]
+)
+@pytest.mark.usefixtures("module")
+def test_command_when_no_model_server_listens_then_says_so_once_and_asks_nothing(
+    command: tuple[str, ...],
+) -> None:
+    """One line names the address and what to do; nothing is written, and nothing is tried again."""
+    url = closed_url()
+    done = langgraft(*command, "--model", "openai:qwen3", "--base-url", url)
+    assert done.code == 2
+    assert f"the model server {url} cannot be reached" in done.err
+    assert "--base-url" in done.err
+    assert done.err.count(url) == 1
+    assert not Path("runs").exists()
+
+
+def test_command_when_a_model_is_named_then_it_is_asked_in_place_of_the_experiments(
+    module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The preview has its price, and says what a run would still miss; the address goes along."""
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    named = ("ablate", f"{module}:experiment", "--preview", "--model", "openai:gpt-4.1-mini")
+    done = langgraft(*named)
+    assert done.code == 0, done.err
+    assert re.search(r"at most [\d.]+ dollars", done.out)
+    assert "a run is not possible yet" in done.out
+    local = langgraft(*named, "--base-url", closed_url())
+    assert "a run is not possible yet" not in local.out  # a preview asks no server
 
 
 async def test_ablation_when_a_loop_is_running_then_works_all_the_same(tmp_path: Path) -> None:

@@ -153,6 +153,27 @@ def test_verdict_when_there_are_two_runs_then_there_is_none() -> None:
     assert found.verdict == "too few runs"
 
 
+@pytest.mark.parametrize(("items", "gain"), [(2, 1.0), (5, 1.0), (2, 0.0), (5, 0.0)])
+def test_verdict_when_so_few_items_find_nothing_then_is_too_small(items: int, gain: float) -> None:
+    """A study that cannot find a difference of half of all items does not say that there is none."""
+    same = np.zeros((items, 5))
+    found = compare({"none": same, "a": same + gain}, baseline="none")["a"]
+    assert found.verdict == "too small"
+    assert found.detectable == math.inf
+
+
+def test_verdict_when_half_of_all_items_would_be_found_then_there_is_one() -> None:
+    """Six items that never change are enough to say that most do not, and no run overturns it."""
+    same = np.zeros((6, 5))
+    found = compare({"none": same, "a": same, "b": same + 1.0}, baseline="none")
+    assert found["a"].verdict == "too small"  # two memories share the level
+    alone = compare({"none": same, "a": same}, baseline="none")["a"]
+    assert alone.verdict == "no detectable difference"
+    assert alone.detectable is not None
+    assert alone.detectable <= 0.5
+    assert compare({"none": same, "b": same + 1.0}, baseline="none")["b"].verdict == "helped"
+
+
 @pytest.mark.parametrize("missing", [math.nan, None, ...])
 def test_verdict_when_an_outcome_is_missing_then_is_incomplete_and_counts_in_the_family(
     missing: Any,

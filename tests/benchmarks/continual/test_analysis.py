@@ -207,7 +207,7 @@ def test_power_when_some_memories_are_blind_then_others_keep_their_figure(mixed:
     same = mixed.family[2]
     blind = replace(same, condition="blind", detectable=math.inf)
     text = summary(Comparison((same, blind)))
-    assert "blind has too few runs for any difference to be detected." in text
+    assert "blind has too few items or runs for any difference to be detected." in text
     assert "pp or more would have been detected four times in five for the others." in text
 
 

@@ -423,7 +423,7 @@ def test_report_when_nothing_is_detectable_then_page_and_csv_say_so(tmp_path: Pa
     report = write_report(PLAN, log, tmp_path)
     text = Page(report.page.read_text(encoding="utf-8")).text
     assert "this study cannot detect any difference" in text
-    assert "none too few runs" in text
+    assert "none too few items or runs" in text
     row = read_csv(report, "contrasts")[0]
     assert row["detectable_80"] == ""
     assert row["detectable_note"] == "no difference can be detected: too few items or runs"

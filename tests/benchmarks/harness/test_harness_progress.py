@@ -13,7 +13,9 @@ from langgraft.benchmarks.harness.progress import (
     JsonProgress,
     NoProgress,
     PlainProgress,
+    PlanOutcome,
     ProgressEvent,
+    RunOutcome,
     Tally,
     format_seconds,
     make_progress,
@@ -75,6 +77,27 @@ def test_plain_progress_when_events_are_many_then_lines_are_few() -> None:
         "run: item 'x': no network",
         "20 of 110 items committed",
     ]
+
+
+def test_cap_when_all_runs_reach_it_then_is_told_once() -> None:
+    """Of sixteen runs under way each stops at its own item; one line says why, and other failures stay."""
+    stream = io.StringIO()
+    plain = PlainProgress(stream, clock=StoppedClock())
+    plain.report(ProgressEvent("plan", "", 0, 16))
+    cap = {"reason": "BudgetExceededError"}
+    for run in range(16):
+        plain.report(ProgressEvent("failed", f"run {run}", 0, 1, f"item '{run}': the cap", cap))
+    plain.report(ProgressEvent("failed", "run 0", 0, 1, "item 'x': no network"))
+    assert stream.getvalue().splitlines()[1:] == [
+        "run 0: item '0': the cap",
+        "run 0: item 'x': no network",
+    ]
+    capped = [RunOutcome(f"run {n}", "capped", 0, 1, f"item '{n}': the cap") for n in range(16)]
+    failed = RunOutcome("other", "failed", 0, 1, "item 'x': no network")
+    assert PlanOutcome((*capped, failed)).reasons == (
+        "other: item 'x': no network",
+        "item '0': the cap",
+    )
 
 
 def test_tally_when_failures_happen_then_they_are_counted() -> None:
