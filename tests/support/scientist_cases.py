@@ -202,7 +202,8 @@ def run(code, sample):
     if os.path.exists("submission.csv"):
         os.remove("submission.csv")
     printed = io.StringIO()
-    signal.setitimer(signal.ITIMER_PROF, 2)  # of computing, so that a busy machine makes no difference
+    # Of computing, which takes longer on a core that two threads share.
+    signal.setitimer(signal.ITIMER_PROF, 6)
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
             exec(compile(code, "program.py", "exec"), {"__name__": "__main__"})
