@@ -65,9 +65,7 @@ EXPLORATORY: Final = (
     "Exploratory: all that follows was not registered. Verdicts there are of contrasts that the study itself"
     " declares; read them as descriptions to be tested anew."
 )
-UNREGISTERED: Final = (
-    "Nothing registered: the plan states no hypothesis beforehand, so all results are exploratory."
-)
+UNREGISTERED: Final = "No hypothesis was registered: all results are exploratory."
 ELSEWHERE: Final = (
     "Exploratory: what the plan registers, and what came of it, is on the first page."
 )
