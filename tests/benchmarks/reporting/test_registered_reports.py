@@ -144,7 +144,9 @@ def test_report_when_nothing_is_registered_says_so_and_has_no_table(
 ) -> None:
     """The page says which contrasts the study declares; a terminal is not told."""
     report = write_continual(continual_plan(), continual, tmp_path)
-    assert "No hypothesis was registered: all results are exploratory." in report.page.read_text("utf-8")
+    assert "No hypothesis was registered: all results are exploratory." in report.page.read_text(
+        "utf-8"
+    )
     assert not (tmp_path / "tables" / "registered.csv").exists()
     assert not any("xploratory" in line for line in report.lines)
 
